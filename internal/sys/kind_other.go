@@ -1,0 +1,5 @@
+//go:build !unix && !windows
+
+package sys
+
+func errnoKind(error) Kind { return Other }

@@ -1,0 +1,115 @@
+package sys
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Probe asks the system about a process number. "No such process" is only ever the answer of kill or pidfd_open, never a
+// missing entry of /proc; "exited" is only a readable pidfd, since a process whose first thread has ended shows the state
+// Z and lives.
+func Probe(pid int) Process {
+	var p Process
+	switch unix.Kill(pid, 0) {
+	case nil:
+		p.Presence = Present
+	case unix.EPERM:
+		p.Presence = Forbidden
+	case unix.ESRCH:
+		return Process{Presence: Absent}
+	default:
+		return p
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	switch {
+	case err == nil:
+		if readable(fd) {
+			p.Presence = Exited
+		}
+		unix.Close(fd)
+	case err == unix.ESRCH:
+		return Process{Presence: Absent}
+	case procIsOurs():
+		p.Thread = isThread(pid)
+	}
+	if procIsOurs() {
+		p.Start = startTime(pid)
+	}
+	return p
+}
+
+func readable(fd int) bool {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n == 1 && fds[0].Revents&unix.POLLIN != 0
+}
+
+// procIsOurs reports whether /proc shows the process numbers that our system calls use: in a new pid namespace it may
+// still be the one of the namespace above.
+var procIsOurs = sync.OnceValue(func() bool {
+	link, err := os.Readlink("/proc/self")
+	return err == nil && link == strconv.Itoa(os.Getpid())
+})
+
+// startTime is field 22 of /proc/PID/stat: clock ticks after boot, as the reader's time namespace counts them.
+func startTime(pid int) uint64 {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	// The command's name, field 2, is in parentheses and may contain both blanks and parentheses.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	const afterName = 22 - 3
+	if len(fields) <= afterName {
+		return 0
+	}
+	ticks, _ := strconv.ParseUint(string(fields[afterName]), 10, 64)
+	return ticks
+}
+
+func isThread(pid int) bool {
+	group, ok := procField("/proc/"+strconv.Itoa(pid)+"/status", "Tgid:")
+	return ok && group != strconv.Itoa(pid)
+}
+
+func procField(path, key string) (string, bool) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", false
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, key); ok {
+			return strings.TrimSpace(rest), true
+		}
+		if rest, ok := strings.CutPrefix(line, key+" "); ok {
+			return strings.TrimSpace(rest), true
+		}
+	}
+	return "", false
+}
+
+// ticksPerSecond is what the kernel divides by for user space on every architecture that Go runs on.
+const ticksPerSecond = 100
+
+// Describe tells what is known of a live process; for people only.
+func Describe(pid int) Description {
+	if !procIsOurs() {
+		return Description{}
+	}
+	var d Description
+	if line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline"); err == nil {
+		d.Command = strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))
+	}
+	boot, ok := procField("/proc/stat", "btime")
+	seconds, err := strconv.ParseInt(boot, 10, 64)
+	if start := startTime(pid); ok && err == nil && start != 0 {
+		d.Started = time.Unix(seconds, 0).Add(time.Duration(start) * time.Second / ticksPerSecond)
+	}
+	return d
+}

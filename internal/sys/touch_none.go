@@ -1,0 +1,6 @@
+//go:build aix || illumos || solaris
+
+package sys
+
+// Touch is [Unsupported] here.
+func (f *File) Touch() error { return Unsupported }
