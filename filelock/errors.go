@@ -1,0 +1,219 @@
+package filelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// The errors to branch on. The structs behind them have the facts.
+var (
+	// ErrUnavailable is the family of all reasons for which a lock could not be had although nothing is wrong with the
+	// request: another try may succeed. The end of the caller's context is not one of them.
+	ErrUnavailable = errors.New("lock unavailable")
+
+	// ErrHeld is the member of ErrUnavailable that says: somebody else has it, or nobody can prove that its holder is
+	// dead. The error is a *HeldError.
+	ErrHeld = errors.New("lock held")
+
+	// ErrLost says that the lock was taken away from a holder that had not released it. The error is a *LostError.
+	ErrLost = errors.New("lock lost")
+
+	// ErrReleased is what a released lock's Err returns.
+	ErrReleased = errors.New("lock released")
+
+	// ErrReentrant says that the context already holds the lock that was asked for. Waiting would be for oneself.
+	ErrReentrant = errors.New("lock already held by this call chain")
+
+	// ErrInvalidPath says that a path names no file: empty, ".", "..", with a trailing slash or a NUL byte.
+	ErrInvalidPath = errors.New("path names no file")
+)
+
+// Error is a step that failed for a reason of the system's; it unwraps to that reason.
+type Error struct {
+	Op   string // the step, in words
+	Path string // what it was done to
+	Err  error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s: cannot %s: %v", shown(e.Path), e.Op, e.Err) }
+
+// Unwrap returns the system's error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// State is what is known of a holder.
+type State string
+
+// The states. Only Dead is proven to be dead.
+const (
+	Alive     State = "alive"
+	OtherUser State = "other user" // alive, and belongs to somebody else
+	Ourselves State = "ourselves"  // this process
+	Unproven  State = "unproven"   // nobody can prove it alive or dead
+	Dead      State = "dead"
+)
+
+// Holder is what is known of who holds a lock or claim. Zero fields are unknown.
+type Holder struct {
+	PID     int
+	State   State
+	Why     string // how the state is known, or why it is not
+	Command string
+	Started time.Time
+	Since   time.Time // when the lock was made
+}
+
+// HeldError says who kept a lock from being acquired. It matches [ErrHeld] and [ErrUnavailable]. Nothing was changed on
+// disk.
+type HeldError struct {
+	Path   string // the lock file
+	Holder Holder // whoever is in the way: the claimant if Claim is set
+	Waited time.Duration
+	Claim  string // the claim file that blocks the takeover of a dead holder's lock, if one does
+	Err    error  // the system's error that kept a dead holder's lock from being removed, if one did
+}
+
+// Is makes the error match its family.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld || target == ErrUnavailable }
+
+// Unwrap returns the system's error, if there is one.
+func (e *HeldError) Unwrap() error { return e.Err }
+
+// Stuck reports whether waiting longer can only help if a person acts: nobody can prove the holder dead or alive, or its
+// death is proven and its lock or claim cannot be removed.
+func (e *HeldError) Stuck() bool { return e.Holder.State == Unproven || e.Holder.State == Dead }
+
+// Error is one line: what, who, since when, what next.
+func (e *HeldError) Error() string {
+	var b strings.Builder
+	b.WriteString(shown(e.Path))
+	h := e.Holder
+	next := "wait longer, or end that process"
+	switch {
+	case e.Claim != "" && h.State == Unproven:
+		fmt.Fprintf(&b, " is left by a dead holder, and the claim %s on it is unproven: %s", shown(e.Claim), h.Why)
+		next = "find out which program made that claim"
+	case e.Claim != "" && h.State == Dead:
+		fmt.Fprintf(&b, " is left by a dead holder, and the claim %s on it by %s", shown(e.Claim), h.who())
+		next = "this file system has no kernel locks to adopt that claim with: remove the claim"
+	case e.Claim != "":
+		fmt.Fprintf(&b, " is being taken over by %s through the claim %s", h.who(), shown(e.Claim))
+		next = "try again"
+	case h.State == Ourselves:
+		fmt.Fprintf(&b, " is held by this process (PID %d)", h.PID)
+		next = "release it elsewhere in this program first"
+	case h.State == Dead && e.Err != nil:
+		fmt.Fprintf(&b, " is left by %s and cannot be removed: %v", h.who(), e.Err)
+		next = "make its directory writable"
+	case h.State == Dead:
+		fmt.Fprintf(&b, " is left by %s; takeover is switched off", h.who())
+		next = "allow takeover"
+	case h.State == Unproven:
+		fmt.Fprintf(&b, " cannot be judged: %s", h.Why)
+		next = "find out which program made it: nothing proves that its holder has ended"
+	case h.PID == 0:
+		b.WriteString(" was won by other contenders at every try")
+		next = "try again"
+	default:
+		fmt.Fprintf(&b, " is held by %s", h.who())
+	}
+	if !h.Since.IsZero() {
+		fmt.Fprintf(&b, ", since %s", h.Since.UTC().Format(time.RFC3339))
+	}
+	if e.Waited >= time.Millisecond {
+		fmt.Fprintf(&b, "; gave up after %s", round(e.Waited))
+	}
+	return b.String() + "; " + next
+}
+
+func (h Holder) who() string {
+	s := "PID " + strconv.Itoa(h.PID)
+	switch {
+	case h.State == Dead:
+		return s + ", which has exited"
+	case h.Command != "":
+		s += " (" + clean(h.Command, 80) + ")"
+	}
+	if h.State == OtherUser {
+		s += " of another user"
+	}
+	return s
+}
+
+// LostError says that a lock was found gone or replaced while it was held. It matches [ErrLost]. What lies at the path
+// now was not touched.
+type LostError struct {
+	Path  string
+	Found string // what lies there now
+}
+
+// Is makes the error match ErrLost.
+func (e *LostError) Is(target error) bool { return target == ErrLost }
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("%s was taken away while held: %s; check what it protects, others may have written it meanwhile",
+		shown(e.Path), e.Found)
+}
+
+// waitError is the end of the caller's context during a wait. It unwraps to the context's error and its cause.
+type waitError struct {
+	path   string
+	holder Holder
+	waited time.Duration
+	ctx    error
+	cause  error
+}
+
+func (e *waitError) Error() string {
+	who := "others"
+	if e.holder.PID != 0 {
+		who = e.holder.who()
+	}
+	return fmt.Sprintf("%s: stopped waiting for %s after %s: %v", shown(e.path), who, round(e.waited), e.cause)
+}
+
+func (e *waitError) Unwrap() []error { return []error{e.ctx, e.cause} }
+
+func newWaitError(ctx context.Context, path string, holder Holder, waited time.Duration) error {
+	return &waitError{path, holder, waited, ctx.Err(), context.Cause(ctx)}
+}
+
+// Takeover names the dead predecessor of a lock that was taken over. It may have stopped anywhere.
+type Takeover struct {
+	PID   int
+	Proof string    // how its death is known, such as "no-such-process" or "guard-free"
+	Since time.Time // when it had made its lock; zero if unknown
+}
+
+func round(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(time.Second / 10)
+}
+
+// shown is a path as a message shows it: as it is, or quoted if it would not print.
+func shown(path string) string {
+	if strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(path)
+	}
+	return path
+}
+
+// clean makes foreign text fit for one line.
+func clean(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,180 @@
+package filelock
+
+import (
+	"fmt"
+	"io/fs"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// sighting is one look at a lock or claim, and what was concluded. While its file is open the inode is pinned: its number
+// cannot be used again.
+type sighting struct {
+	name      string
+	info      sys.Info
+	file      file // nil if it could not be opened, or was closed
+	bytes     []byte
+	pid       int // 0: nobody
+	attribute *attribute
+	verdict   verdict
+	proof     proof
+	why       string // what was found instead of a record
+}
+
+func (s *sighting) close() {
+	if s.file != nil {
+		s.file.Close()
+		s.file = nil
+	}
+}
+
+// look opens, reads and judges what lies at name. Only a regular file is opened, never through a link and never blocking;
+// everything that cannot be read is unproven.
+func (c *contender) look(name string, info sys.Info) (s *sighting, vanished bool) {
+	s = &sighting{name: name, info: info, proof: noRecord}
+	if !info.Regular() {
+		s.why = "it is " + kindOfFile(info.Mode)
+		return s, false
+	}
+	f, err := c.dir.open(name)
+	if sys.IsKind(err, sys.NotExist) {
+		return nil, true
+	}
+	if err != nil {
+		s.why = fmt.Sprintf("it cannot be read: %v", err)
+		return s, false
+	}
+	s.file = f
+	if s.info, err = f.Stat(); err != nil || !s.info.Regular() {
+		s.why = "it changed while it was opened"
+		s.close()
+		return s, false
+	}
+	c.judge(s)
+	return s, false
+}
+
+// judge reads the pinned inode and applies the table. It may be called again later: the second probe is a second call.
+func (c *contender) judge(s *sighting) {
+	s.verdict, s.proof, s.pid, s.attribute, s.why = unproven, noRecord, 0, nil, ""
+	var buf [maxRecord + 1]byte
+	n, err := readFull(s.file, buf[:])
+	if err != nil {
+		s.why = fmt.Sprintf("it cannot be read: %v", err)
+		return
+	}
+	s.bytes = append(s.bytes[:0], buf[:n]...)
+	s.pid, _ = parseRecord(s.bytes)
+	if a, ok := readAttribute(s.file); ok && (a.pid == s.pid || n == 0) {
+		s.attribute, s.pid = &a, a.pid
+	}
+	s.verdict, s.proof = judge(evidence{
+		pid:       s.pid,
+		attribute: s.attribute,
+		guard:     probeGuard(s.file),
+		device:    s.info.ID.Dev,
+		local:     s.file.Local,
+		me:        c.sys.self(),
+		holdIt:    c.process.holds(s.info.ID),
+		process:   c.sys.probe,
+	})
+	if s.verdict == unproven {
+		s.why = whyUnproven(s)
+	}
+}
+
+func readFull(f file, p []byte) (n int, err error) {
+	for n < len(p) {
+		m, err := f.ReadAt(p[n:], int64(n))
+		if err != nil {
+			return n, err
+		}
+		if m == 0 {
+			break
+		}
+		n += m
+	}
+	return n, nil
+}
+
+func readAttribute(f file) (attribute, bool) {
+	var buf [attributeSize + 1]byte
+	n, err := f.Attribute(attributeName, buf[:])
+	if err != nil {
+		return attribute{}, false
+	}
+	return parseAttribute(buf[:n])
+}
+
+func probeGuard(f file) guardState {
+	err := f.TryLock(false)
+	switch {
+	case err == nil:
+		f.Unlock()
+		return guardIsFree
+	case sys.IsKind(err, sys.WouldBlock):
+		return guardHeldByThem
+	default:
+		return guardUnknown
+	}
+}
+
+func whyUnproven(s *sighting) string {
+	switch s.proof {
+	case noRecord:
+		found := "it " + describeBytes(s.bytes)
+		if len(s.bytes) == 0 {
+			found += ", as a writer leaves it that was killed or met a full disk"
+		}
+		return found
+	case ourNumber:
+		return fmt.Sprintf("it names our own PID %d but is not ours: another PID namespace, or an earlier process", s.pid)
+	case otherBoot:
+		return fmt.Sprintf("PID %d belongs to another boot or another machine", s.pid)
+	case otherNamespace:
+		return fmt.Sprintf("PID %d belongs to another PID namespace", s.pid)
+	default:
+		return fmt.Sprintf("the system does not say whether PID %d runs", s.pid)
+	}
+}
+
+func kindOfFile(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a FIFO"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	default:
+		return "a device"
+	}
+}
+
+// holder turns a sighting into what people want to know.
+func (c *contender) holder(s *sighting) Holder {
+	h := Holder{PID: s.pid, Why: string(s.proof), Since: s.info.ModTime}
+	if s.attribute != nil {
+		h.Since = s.attribute.prepared
+	}
+	switch {
+	case s.verdict == gone:
+		h.State = Dead
+	case s.verdict == unproven:
+		h.State, h.Why = Unproven, s.why
+	case s.proof == ours || c.process.holds(s.info.ID):
+		h.State = Ourselves
+	case s.proof == otherUser:
+		h.State = OtherUser
+	default:
+		h.State = Alive
+	}
+	me := c.sys.self()
+	if (h.State == Alive || h.State == OtherUser) && (s.attribute == nil || s.attribute.boot == me.Boot && s.attribute.pidSpace == me.PIDSpace) {
+		d := c.sys.describe(s.pid)
+		h.Command, h.Started = d.Command, d.Started
+	}
+	return h
+}

@@ -1,0 +1,41 @@
+package filelock
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Option changes how a lock is acquired.
+type Option func(*options)
+
+type options struct {
+	wait       time.Duration
+	noTakeover bool
+	logger     *slog.Logger
+	onWait     func(Holder)
+}
+
+func newOptions(opts []Option) options {
+	o := options{wait: DefaultWait}
+	for _, set := range opts {
+		set(&o)
+	}
+	return o
+}
+
+// Wait sets how long to wait for the lock; [DefaultWait] if it is not given, [Forever] for no end. Zero or less is one
+// try, which includes taking over a dead holder's lock. The time is looked at after each try and a pause is not cut short,
+// as in the Node library: a wait of 50 ms tries at 0, 20 and 60 ms.
+func Wait(d time.Duration) Option { return func(o *options) { o.wait = max(d, 0) } }
+
+// NoTakeover leaves a dead holder's lock in place: the acquisition waits for it like for a live one and its error says that
+// the holder has exited.
+func NoTakeover() Option { return func(o *options) { o.noTakeover = true } }
+
+// Logger receives what happens: debug before and after each step of acquiring, info once after a wait of 3 s, warn on
+// takeover, on loss and on a helper file that could not be removed. Nothing is logged without it.
+func Logger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
+
+// OnWait has f called before each pause of a wait, at most 200 ms apart, with whoever is in the way then: for a display.
+// It runs on the waiting goroutine, which does not try again before f returns.
+func OnWait(f func(Holder)) Option { return func(o *options) { o.onWait = f } }

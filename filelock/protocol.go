@@ -1,0 +1,291 @@
+package filelock
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// The protocol, and where each state lives:
+//
+//	queued       another goroutine of this process is the head                      (queue.go)
+//	looking      lstat, open, read, judge                                           (look.go)
+//	  free       -> publishing
+//	  alive or
+//	  unproven   -> waiting
+//	  gone       -> claiming
+//	publishing   a whole record of ours gets the lock's name, or loses to one       (publish.go)
+//	  done       -> held
+//	  lost       -> looking, at most three times, then waiting
+//	claiming     a whole record of ours gets the claim's name, or a dead claimant's
+//	             claim is adopted                                                   (takeover.go)
+//	  done       -> second probe
+//	  taken      -> waiting
+//	second probe the lock is the very inode that was judged, its bytes the same,
+//	             the verdict still gone
+//	  yes        -> the lock is removed, then the claim -> looking, at once
+//	  no         -> the claim is removed -> waiting
+//	waiting      a pause of the cadence -> looking; the end of the wait or of the
+//	             context -> failed, nothing of ours on disk
+//	held         every 400 ms: still ours?                                          (hold.go)
+//	  no         -> lost: the caller is told, nothing is touched
+//	  Release    -> the name is removed if it is still ours, then the guard dropped
+//
+// A kill in any state leaves at most: a whole lock and a whole claim of a dead process, both of which the next contender
+// recovers from, and, where the system has no unnamed files, one temporary name.
+
+// contender is one acquisition from its first look to the lock or the error.
+type contender struct {
+	sys     system
+	process *process
+	log     logger
+	opts    options
+	dir     directory
+	dirPath string // as given, with its trailing separator; for messages
+	name    string // the lock's name in dir
+	started time.Time
+	form    form      // the form of publishing that worked last
+	ready   *inode    // a prepared lock without a name, kept for the next try
+	taken   *Takeover // the dead holder whose lock was removed
+	said    bool      // the wait was logged
+}
+
+// obstacle is why one attempt did not end with the lock.
+type obstacle struct {
+	lock  *sighting // nil: every try was lost to a contender
+	claim *sighting // the claim that blocks the takeover of lock
+	err   error     // the system's error behind it
+	// asItself: the error is the answer when the wait ends, since nothing shows that the lock is held.
+	asItself error
+}
+
+func acquire(ctx context.Context, s system, p *process, path string, o options) (*Lock, error) {
+	dirPath, base, err := split(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &contender{
+		sys: s, process: p, log: logger{o.logger}, opts: o,
+		dirPath: dirPath, name: base + lockSuffix, started: s.now(),
+	}
+	if ctx.Err() != nil {
+		return nil, newWaitError(ctx, c.lockPath(), Holder{}, 0)
+	}
+	where := dirPath
+	if where == "" {
+		where = "."
+	}
+	if c.dir, err = s.openDir(where); err != nil {
+		return nil, &Error{"open the directory to lock in", where, err}
+	}
+	l, err := c.compete(ctx)
+	if err != nil {
+		c.discardReady()
+		c.dir.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// split parts the protected file's path into its directory, with the separator, and its name.
+func split(path string) (dir, base string, err error) {
+	dir, base = filepath.Split(path)
+	if base == "" || base == "." || base == ".." || strings.ContainsRune(path, 0) {
+		return "", "", fmt.Errorf("%q: %w", path, ErrInvalidPath)
+	}
+	return dir, base, nil
+}
+
+func (c *contender) lockPath() string { return c.dirPath + c.name }
+
+// compete queues within this process, then contends on disk.
+func (c *contender) compete(ctx context.Context) (*Lock, error) {
+	id, err := c.dir.ID()
+	if err != nil {
+		return nil, &Error{"identify the directory to lock in", c.dirPath, err}
+	}
+	k := key{id, c.name}
+	if heldBy(ctx, k) {
+		return nil, fmt.Errorf("%s: %w: use that lock, or take it once further out", shown(c.lockPath()), ErrReentrant)
+	}
+	place, head := c.process.join(k)
+	if !head {
+		err = c.queueUp(ctx, place)
+	}
+	var l *Lock
+	if err == nil {
+		l, err = c.contend(ctx, place)
+	}
+	if err != nil {
+		c.process.leave(place)
+		return nil, err
+	}
+	return l, nil
+}
+
+// queueUp waits until place is the head. One try does not queue.
+func (c *contender) queueUp(ctx context.Context, place *place) error {
+	for {
+		waited := c.sys.now().Sub(c.started)
+		if waited >= c.opts.wait {
+			return &HeldError{Path: c.lockPath(), Holder: c.ourselves(place.key), Waited: waited}
+		}
+		c.tellWaiting(func() Holder { return c.ourselves(place.key) })
+		d := c.opts.wait - waited
+		switch {
+		case c.opts.onWait != nil:
+			d = min(d, longestPause)
+		case waited < sayAfter:
+			d = min(d, sayAfter-waited)
+		}
+		if err := c.sys.pause(ctx, d, place.turn); err != nil {
+			return newWaitError(ctx, c.lockPath(), c.ourselves(place.key), c.sys.now().Sub(c.started))
+		}
+		select {
+		case <-place.turn:
+			return nil
+		default:
+		}
+	}
+}
+
+// contend tries until the lock is had, the wait runs out, the context ends or something fails.
+func (c *contender) contend(ctx context.Context, place *place) (*Lock, error) {
+	var pace cadence
+	for {
+		inode, block, err := c.attempt()
+		if err != nil {
+			return nil, err
+		}
+		if inode != nil {
+			return c.become(inode, place), nil
+		}
+		waited := c.sys.now().Sub(c.started)
+		if waited >= c.opts.wait {
+			return nil, c.giveUp(block, waited)
+		}
+		if pace.last == 0 {
+			c.log.debug("waiting for lock", "path", c.lockPath(), "holder", c.blockedBy(block).PID)
+		}
+		c.tellWaiting(func() Holder { return c.blockedBy(block) })
+		if err := c.sys.pause(ctx, pace.next(), nil); err != nil {
+			return nil, newWaitError(ctx, c.lockPath(), c.blockedBy(block), c.sys.now().Sub(c.started))
+		}
+	}
+}
+
+// attempt looks, and publishes or takes over as what it sees permits. Exactly one of its results is not nil.
+func (c *contender) attempt() (*inode, *obstacle, error) {
+	for free, taken := 0, 0; free < maxFree && taken < maxFree; {
+		info, err := c.dir.Lstat(c.name)
+		if sys.IsKind(err, sys.NotExist) {
+			inode, err := c.publish(c.name, &c.ready)
+			switch {
+			case err == nil:
+				return inode, nil, nil
+			case sys.IsKind(err, sys.Exists), c.lingers(err) && c.exists(c.name):
+				free++
+				continue
+			case c.lingers(err):
+				return nil, &obstacle{asItself: &Error{"make the lock", c.lockPath(), err}}, nil
+			}
+			return nil, nil, &Error{"make the lock", c.lockPath(), err}
+		}
+		if c.lingers(err) {
+			return nil, &obstacle{asItself: &Error{"look at the lock", c.lockPath(), err}}, nil
+		}
+		if err != nil {
+			return nil, nil, &Error{"look at the lock", c.lockPath(), err}
+		}
+		seen, vanished := c.look(c.name, info)
+		if vanished {
+			free++
+			continue
+		}
+		if seen.verdict != gone || c.opts.noTakeover {
+			seen.close()
+			return nil, &obstacle{lock: seen}, nil
+		}
+		block, err := c.takeOver(seen)
+		seen.close()
+		if block != nil || err != nil {
+			return nil, block, err
+		}
+		taken++
+	}
+	return nil, &obstacle{}, nil
+}
+
+// lingers reports whether err is what a name answers that is on its way out, on a system where names linger.
+func (c *contender) lingers(err error) bool {
+	return c.sys.namesLinger() && sys.IsKind(err, sys.NotPermitted, sys.InUse)
+}
+
+func (c *contender) exists(name string) bool {
+	_, err := c.dir.Lstat(name)
+	return err == nil
+}
+
+// means reports whether name is the inode with this id now.
+func (c *contender) means(name string, id sys.FileID) bool { return means(c.dir, name, id) }
+
+func means(d directory, name string, id sys.FileID) bool {
+	info, err := d.Lstat(name)
+	return err == nil && info.ID == id
+}
+
+func (c *contender) giveUp(block *obstacle, waited time.Duration) error {
+	if block.asItself != nil {
+		return block.asItself
+	}
+	e := &HeldError{Path: c.lockPath(), Holder: c.blockedBy(block), Waited: waited, Err: block.err}
+	if block.claim != nil {
+		e.Claim = c.dirPath + block.claim.name
+	}
+	return e
+}
+
+// blockedBy names who is in the way: the claimant if a claim is.
+func (c *contender) blockedBy(block *obstacle) Holder {
+	switch {
+	case block.claim != nil:
+		return c.holder(block.claim)
+	case block.lock != nil:
+		return c.holder(block.lock)
+	}
+	return Holder{}
+}
+
+func (c *contender) ourselves(k key) Holder {
+	h := Holder{PID: c.sys.self().PID, State: Ourselves, Why: string(ours)}
+	if l := c.process.holder(k); l != nil {
+		h.Since = l.inode.preparedAt
+	}
+	return h
+}
+
+// tellWaiting calls OnWait before each pause and logs a long wait, once.
+func (c *contender) tellWaiting(holder func() Holder) {
+	if c.opts.onWait != nil {
+		c.opts.onWait(holder())
+	}
+	waited := c.sys.now().Sub(c.started)
+	if c.said || waited < sayAfter || c.log.to == nil {
+		return
+	}
+	c.said = true
+	h := holder()
+	c.log.info("still waiting for lock", "path", c.lockPath(), "pid", h.PID, "state", h.State, "why", h.Why,
+		"command", h.Command, "since", h.Since, "waited", round(waited))
+}
+
+func (c *contender) discardReady() {
+	if c.ready != nil {
+		c.ready.file.Close()
+		c.ready = nil
+	}
+}

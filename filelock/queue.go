@@ -1,0 +1,97 @@
+package filelock
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// process is what one process knows of its own locks: who of its goroutines queues for which, and which it holds.
+// Only the head of a queue touches the disk; it stays the head until it has released or lost the lock.
+//
+// The table of held locks keeps each *Lock reachable: a lock whose caller dropped it is still held.
+type process struct {
+	mu     sync.Mutex
+	queues map[key][]*place
+	held   map[sys.FileID]*Lock
+}
+
+func newProcess() *process {
+	return &process{queues: map[key][]*place{}, held: map[sys.FileID]*Lock{}}
+}
+
+// key is one lock of this process: directories by identity, so that two spellings of one path are one lock. Everybody in
+// the queue has the directory open, which keeps its identity from being used again.
+type key struct {
+	dir  sys.FileID
+	name string
+}
+
+// place is one goroutine's place in a queue.
+type place struct {
+	key  key
+	turn chan struct{} // closed when the place is the head
+}
+
+// join takes the last place of the queue; head reports whether that is the first as well.
+func (p *process) join(k key) (mine *place, head bool) {
+	mine = &place{key: k, turn: make(chan struct{})}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queues[k] = append(p.queues[k], mine)
+	return mine, len(p.queues[k]) == 1
+}
+
+// leave gives the place up; whoever becomes the head is told. Leaving twice does nothing.
+func (p *process) leave(mine *place) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	line := p.queues[mine.key]
+	at := slices.Index(line, mine)
+	if at < 0 {
+		return
+	}
+	line = slices.Delete(line, at, at+1)
+	if len(line) == 0 {
+		delete(p.queues, mine.key)
+		return
+	}
+	p.queues[mine.key] = line
+	if at == 0 {
+		close(line[0].turn)
+	}
+}
+
+func (p *process) hold(l *Lock) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held[l.inode.id] = l
+}
+
+func (p *process) unhold(l *Lock) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held[l.inode.id] == l {
+		delete(p.held, l.inode.id)
+	}
+}
+
+// holds reports whether this process holds the lock with this inode.
+func (p *process) holds(id sys.FileID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.held[id] != nil
+}
+
+// holder returns the held lock with this key, if there is one.
+func (p *process) holder(k key) *Lock {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.held {
+		if l.place.key == k {
+			return l
+		}
+	}
+	return nil
+}
