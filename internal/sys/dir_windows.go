@@ -138,7 +138,7 @@ func (d *Dir) replaceByHandle(f *File, from, to string, flags uint32) error {
 	return f.rename(d.join(to), windows.FileRenameInfoEx, flags)
 }
 
-// clearReadOnly lets MoveFileEx replace a file whose stated mode had no owner write.
+// clearReadOnly lets MoveFileEx and deletion without POSIX semantics have a file whose stated mode had no owner write.
 func (d *Dir) clearReadOnly(name string) {
 	path, err := windows.UTF16PtrFromString(long(d.join(name)))
 	if err != nil {
@@ -162,6 +162,10 @@ func (d *Dir) Remove(name string, f *File) error {
 	}
 	f = &File{h: h}
 	err = f.remove()
+	if err == windows.ERROR_ACCESS_DENIED {
+		d.clearReadOnly(name)
+		err = f.remove()
+	}
 	return firstOf(err, f.Close())
 }
 

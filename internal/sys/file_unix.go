@@ -14,6 +14,15 @@ type File struct {
 	fd int
 }
 
+// OpenFile opens the file at path for reading, as open(2) does: links are followed, a FIFO blocks.
+func OpenFile(path string) (*File, error) {
+	fd, err := open(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &File{fd}, nil
+}
+
 // Stat looks at the open file.
 func (f *File) Stat() (Info, error) {
 	var st unix.Stat_t

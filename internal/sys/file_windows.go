@@ -2,6 +2,7 @@ package sys
 
 import (
 	"io/fs"
+	"path/filepath"
 	"time"
 	"unsafe"
 
@@ -12,6 +13,20 @@ import (
 // ran.
 type File struct {
 	h windows.Handle
+}
+
+// OpenFile opens the file at path for reading, following links; others may write, replace and remove it meanwhile. A
+// directory can be opened, so that Stat can tell it from a file that is refused.
+func OpenFile(path string) (*File, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	h, err := create(abs, windows.GENERIC_READ, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS)
+	if err != nil {
+		return nil, err
+	}
+	return &File{h: h}, nil
 }
 
 // Stat looks at the open file.

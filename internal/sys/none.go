@@ -13,6 +13,9 @@ type File struct{}
 // OpenDir is [Unsupported] here, and with it everything that needs a directory.
 func OpenDir(string) (*Dir, error) { return nil, Unsupported }
 
+// OpenFile is [Unsupported] here.
+func OpenFile(string) (*File, error) { return nil, Unsupported }
+
 func (*Dir) Close() error                                 { return Unsupported }
 func (*Dir) ID() (FileID, error)                          { return FileID{}, Unsupported }
 func (*Dir) Lstat(string) (Info, error)                   { return Info{}, Unsupported }

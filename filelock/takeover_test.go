@@ -1,0 +1,437 @@
+package filelock
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+func TestTakeover(t *testing.T) {
+	dead := deadPID(t)
+	for name, content := range map[string]string{
+		"plain":  string(record(dead)),
+		"padded": fmt.Sprintf("%020d\n", dead),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := target(t)
+			write(t, path+lockSuffix, []byte(content))
+			var claims []string
+			s := newStepped(func(st step) error {
+				if strings.Contains(st.name, ".takeover-") && strings.HasPrefix(st.op, "remove") && !st.after {
+					claims = append(claims, st.name)
+					assert.Equal(t, string(record(os.Getpid())), read(t, filepath.Join(filepath.Dir(path), st.name)))
+				}
+				return nil
+			})
+			l, err := acquireFor(t, s, newProcess(), path, Wait(0))
+			require.NoError(t, err)
+			taken, ok := l.Takeover()
+			require.True(t, ok)
+			assert.Equal(t, dead, taken.PID)
+			// Windows keeps an ended process while anybody has a handle on it
+			assert.Contains(t, []string{string(noSuchProcess), string(notReaped)}, taken.Proof)
+			assert.WithinDuration(t, time.Now(), taken.Since, time.Minute)
+			assert.Equal(t, []string{claimName("settings.json.lock", []byte(content))}, claims)
+			assert.Equal(t, []string{"settings.json.lock"}, entries(t, path))
+			require.NoError(t, l.Release())
+			assert.Empty(t, entries(t, path))
+		})
+	}
+}
+
+func TestNoTakeover(t *testing.T) {
+	path := target(t)
+	dead := deadPID(t)
+	write(t, path+lockSuffix, record(dead))
+	_, err := try(t, path, NoTakeover())
+	var held *HeldError
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, Dead, held.Holder.State)
+	assert.Equal(t, dead, held.Holder.PID)
+	assert.Equal(t, []string{"settings.json.lock"}, entries(t, path))
+}
+
+// A holder killed without a chance to clean up is followed at once, and its successor is told.
+func TestKilledHolder(t *testing.T) {
+	path := target(t)
+	holder := start(t, command("hold", path))
+	require.Contains(t, holder.line(), "held ")
+	_, err := try(t, path)
+	var held *HeldError
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, Alive, held.Holder.State)
+	assert.Equal(t, holder.cmd.Process.Pid, held.Holder.PID)
+	assert.Contains(t, err.Error(), fmt.Sprintf("PID %d", holder.cmd.Process.Pid))
+
+	holder.kill()
+	l, err := try(t, path)
+	require.NoError(t, err)
+	taken, ok := l.Takeover()
+	require.True(t, ok)
+	assert.Equal(t, holder.cmd.Process.Pid, taken.PID)
+	if runtime.GOOS == "linux" {
+		assert.Equal(t, string(guardFree), taken.Proof)
+	}
+	require.NoError(t, l.Release())
+	assert.Empty(t, entries(t, path))
+}
+
+// Eight contenders over a dead holder's lock, again and again: one at a time, nothing left.
+func TestContendersOverADeadHolder(t *testing.T) {
+	t.Parallel()
+	const contenders = 8
+	rounds := contested()
+	path := target(t)
+	dead := record(deadPID(t))
+	var takeovers int
+	for range rounds {
+		write(t, path+lockSuffix, dead)
+		var inside, most atomic.Int32
+		var all sync.WaitGroup
+		for range contenders {
+			all.Go(func() {
+				l, err := acquire(context.Background(), osSystem{}, newProcess(), path, newOptions([]Option{Wait(time.Minute)}))
+				if !assert.NoError(t, err) {
+					return
+				}
+				most.Store(max(most.Load(), inside.Add(1)))
+				if _, ok := l.Takeover(); ok {
+					takeovers++
+				}
+				inside.Add(-1)
+				assert.NoError(t, l.Release())
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 1, most.Load(), "never two inside")
+		require.Empty(t, entries(t, path))
+	}
+	if runtime.GOOS == "windows" {
+		// A removed name lingers as long as somebody looks at it, and may be found dead once more.
+		assert.GreaterOrEqual(t, takeovers, rounds)
+		return
+	}
+	assert.Equal(t, rounds, takeovers)
+}
+
+// contested is how many rounds the contenders play.
+func contested() int {
+	if runtime.GOOS == "windows" {
+		return 20 // each step is a message to one server under Wine
+	}
+	return 300
+}
+
+// The same with processes, each of which contends for all the rounds.
+func TestProcessesOverADeadHolder(t *testing.T) {
+	t.Parallel()
+	const contenders = 8
+	rounds := contested()
+	path := target(t)
+	dead := deadPID(t)
+	var all []*child
+	for range contenders {
+		c := start(t, command("round", path, fmt.Sprint(dead), fmt.Sprint(rounds)))
+		require.Equal(t, "ready", c.line())
+		all = append(all, c)
+	}
+	for range rounds {
+		write(t, path+lockSuffix, record(dead))
+		for _, c := range all {
+			fmt.Fprintln(c.in, "go")
+		}
+		for _, c := range all {
+			require.Equal(t, "done", c.line())
+		}
+		require.Empty(t, entries(t, path))
+	}
+	for _, c := range all {
+		c.end()
+	}
+}
+
+// childRounds FILE DEAD ROUNDS: for each line it reads, takes the lock once and checks that it is alone.
+func childRounds(args []string) error {
+	path := args[0]
+	fmt.Println("ready")
+	for {
+		var word string
+		if _, err := fmt.Scanln(&word); err != nil {
+			return nil
+		}
+		l, err := Acquire(context.Background(), path, Wait(time.Minute))
+		if err != nil {
+			return err
+		}
+		inside := path + ".inside"
+		f, err := os.OpenFile(inside, os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return fmt.Errorf("two inside: %w", err)
+		}
+		f.Close()
+		if err := os.Remove(inside); err != nil {
+			return err
+		}
+		if err := l.Release(); err != nil {
+			return err
+		}
+		fmt.Println("done")
+	}
+}
+
+func TestClaimOfALiveContender(t *testing.T) {
+	path := target(t)
+	dead := record(deadPID(t))
+	write(t, path+lockSuffix, dead)
+	claimant := start(t, command("idle"))
+	claimant.line()
+	claim := filepath.Join(filepath.Dir(path), claimName("settings.json.lock", dead))
+	write(t, claim, record(claimant.cmd.Process.Pid))
+	before := entries(t, path)
+
+	_, err := try(t, path)
+	var held *HeldError
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, claim, held.Claim)
+	assert.Equal(t, claimant.cmd.Process.Pid, held.Holder.PID)
+	assert.Contains(t, err.Error(), claim)
+	assert.Equal(t, before, entries(t, path))
+
+	claimant.end()
+	l, err := try(t, path)
+	require.NoError(t, err, "the claimant is dead now: its claim is adopted")
+	require.NoError(t, l.Release())
+	assert.Empty(t, entries(t, path))
+}
+
+func TestEmptyClaimIsUnproven(t *testing.T) {
+	path := target(t)
+	dead := record(deadPID(t))
+	write(t, path+lockSuffix, dead)
+	claim := filepath.Join(filepath.Dir(path), claimName("settings.json.lock", dead))
+	write(t, claim, nil)
+	_, err := try(t, path)
+	var held *HeldError
+	require.ErrorAs(t, err, &held)
+	assert.True(t, held.Stuck())
+	assert.Equal(t, claim, held.Claim)
+	assert.Len(t, entries(t, path), 2)
+}
+
+// A claim outlives its lock when its claimant is killed in between: it is adopted when its name is needed again.
+func TestClaimWithoutItsLock(t *testing.T) {
+	path := target(t)
+	dead := record(deadPID(t))
+	write(t, filepath.Join(filepath.Dir(path), claimName("settings.json.lock", dead)), record(deadPID(t)))
+	l, err := try(t, path)
+	require.NoError(t, err)
+	require.NoError(t, l.Release())
+	write(t, path+lockSuffix, dead)
+	l, err = try(t, path)
+	require.NoError(t, err)
+	require.NoError(t, l.Release())
+	assert.Empty(t, entries(t, path))
+}
+
+// A dead claim where the file system has no kernel locks: nobody could tell two adopters apart.
+func TestDeadClaimWithoutKernelLocks(t *testing.T) {
+	path := target(t)
+	dead := record(deadPID(t))
+	write(t, path+lockSuffix, dead)
+	claim := filepath.Join(filepath.Dir(path), claimName("settings.json.lock", dead))
+	write(t, claim, record(deadPID(t)))
+	before := entries(t, path)
+	s := newStepped(refuse(sys.Unsupported, "tryShared", "tryExclusive"))
+	_, err := acquireFor(t, s, newProcess(), path, Wait(0))
+	var held *HeldError
+	require.ErrorAs(t, err, &held)
+	assert.True(t, held.Stuck())
+	assert.Equal(t, claim, held.Claim)
+	assert.Contains(t, err.Error(), "no kernel locks")
+	assert.Equal(t, before, entries(t, path))
+}
+
+const always = -1
+
+func TestTakeoverWithAFailingStep(t *testing.T) {
+	attempt := 0
+	failing := func(kind sys.Kind, attempts int, which func(step) bool) func(step) error {
+		return func(s step) error {
+			if !s.after && which(s) && (attempts == always || attempt <= attempts) {
+				return kind
+			}
+			return nil
+		}
+	}
+	makesClaim := func(s step) bool {
+		return s.claim() && (s.op == "linkUnnamed" || s.op == "moveNew" || s.op == "link" || s.op == "createNew")
+	}
+	removesLock := func(s step) bool { return s.op == "remove" && s.lock() }
+	removesClaim := func(s step) bool { return s.op == "remove" && s.claim() }
+	for _, c := range []struct {
+		name     string
+		on       func(step) error
+		kind     sys.Kind // of the error; Other: no error
+		held     bool
+		left     int
+		attempts int // 0: not counted
+	}{
+		{name: "claim EPERM, then fine", on: failing(sys.NotPermitted, 2, makesClaim)},
+		{name: "claim EPERM for ever", on: failing(sys.NotPermitted, always, makesClaim), kind: sys.NotPermitted, left: 1, attempts: 4},
+		{name: "claim EACCES", on: failing(sys.AccessDenied, always, makesClaim), kind: sys.AccessDenied, left: 1, attempts: 1},
+		{name: "claim EIO", on: failing(sys.IO, always, makesClaim), kind: sys.IO, left: 1, attempts: 1},
+		{name: "claim ENOSPC", on: failing(sys.NoSpace, always, makesClaim), kind: sys.NoSpace, left: 1, attempts: 1},
+		{name: "lock cannot be removed", on: failing(sys.AccessDenied, always, removesLock), kind: sys.AccessDenied, held: true, left: 1},
+		{name: "lock cannot be removed at first", on: failing(sys.AccessDenied, 2, removesLock)},
+		{name: "claim cannot be removed", on: failing(sys.AccessDenied, always, removesClaim), left: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if runtime.GOOS == "windows" && c.kind == sys.AccessDenied {
+				t.Skip("Windows has one word for both refusals")
+			}
+			path := target(t)
+			write(t, path+lockSuffix, record(deadPID(t)))
+			s := newStepped(nil)
+			s.pauseFor = true
+			attempt = 1
+			s.on = func(st step) error {
+				if st.op == "pause" && !st.after {
+					attempt++
+				}
+				return c.on(st)
+			}
+			ran := false
+			l, err := acquireFor(t, s, newProcess(), path, Wait(100*time.Millisecond))
+			if err == nil {
+				ran = true
+				require.NoError(t, l.Release())
+			}
+			assert.Equal(t, c.kind == sys.Other, ran)
+			if !ran {
+				assert.Equal(t, c.kind, sys.KindOf(err), "%v", err)
+				assert.Equal(t, c.held, isHeld(err), "%v", err)
+			}
+			if c.attempts != 0 {
+				assert.Equal(t, c.attempts, attempt)
+			}
+			assert.Len(t, entries(t, path), c.left)
+		})
+	}
+}
+
+func isHeld(err error) bool {
+	e, ok := err.(*HeldError)
+	return ok && e.Holder.State == Dead
+}
+
+const pinRace = "TestNumberReusedBetweenClaimAndSecondProbe"
+
+// The schedule in takeover.go, step by step: contender B holds proof against a lock that has been replaced meanwhile by
+// one with the same bytes, and by the time of its second probe that process is gone as well.
+func TestNumberReusedBetweenClaimAndSecondProbe(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a pinned file's name cannot be used again there")
+	}
+	path := target(t)
+	const number = 99
+	var running atomic.Bool
+	processes := func(pid int) sys.Process {
+		if pid == number && !running.Load() {
+			return sys.Process{Presence: sys.Absent}
+		}
+		return sys.Process{Presence: sys.Present}
+	}
+	machine := func(pid int, on func(step) error) *stepped {
+		s := newStepped(on)
+		s.pid, s.alone, s.probes = pid, true, processes
+		return s
+	}
+	a := machine(1001, nil)
+
+	atClaim, goOn := make(chan struct{}), make(chan struct{})
+	atProbe, finish := make(chan struct{}), make(chan struct{})
+	claims, claimed, probed := false, false, false
+	b := machine(1002, func(s step) error {
+		switch {
+		case !claims && !s.after && (s.op == "linkUnnamed" || s.op == "moveNew") && s.claim():
+			claims = true
+			close(atClaim)
+			<-goOn
+		case claims && s.after && (s.op == "linkUnnamed" || s.op == "moveNew") && s.claim():
+			claimed = true
+		case claimed && !probed && s.op == "probe" && !s.after:
+			probed = true
+			close(atProbe)
+			<-finish
+		}
+		return nil
+	})
+
+	write(t, path+lockSuffix, record(number)) // left by a dead process
+	ended := make(chan error)
+	go func() {
+		_, err := acquire(context.Background(), b, newProcess(), path, newOptions([]Option{Wait(0)}))
+		ended <- err
+	}()
+	<-atClaim
+	first, err := acquireFor(t, a, newProcess(), path, Wait(0))
+	require.NoError(t, err, "A takes over")
+	require.NoError(t, first.Release())
+	running.Store(true)
+	write(t, path+lockSuffix, record(number)) // a new process has the number and the lock
+	close(goOn)
+	select {
+	case <-atProbe: // only if B took the new lock for the one it judged
+	case err := <-ended:
+		require.ErrorIs(t, err, ErrHeld)
+		go func() { ended <- err }()
+	}
+	require.NoError(t, os.Remove(path+lockSuffix)) // that process releases and exits
+	running.Store(false)
+	second, err := acquireFor(t, a, newProcess(), path, Wait(0))
+	require.NoError(t, err, "A acquires")
+	close(finish)
+	err = <-ended
+	assert.NoError(t, second.Check(), "B removed the lock of a live holder")
+	require.Error(t, err)
+	require.NoError(t, second.Release())
+	assert.Empty(t, entries(t, path))
+}
+
+// Without the pin the schedule does end with two holders: the test above can fail.
+func TestThePinIsWhatHolds(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("go"); err != nil || runtime.GOOS == "windows" {
+		t.Skip("needs the go command on this system")
+	}
+	source, err := os.ReadFile("takeover.go")
+	require.NoError(t, err)
+	const pin = "if !c.means(c.name, dead.info.ID) {\n\t\treturn false\n\t}\n"
+	require.Equal(t, 1, strings.Count(string(source), pin))
+	dir := t.TempDir()
+	mutant := filepath.Join(dir, "takeover.go")
+	write(t, mutant, []byte(strings.Replace(string(source), pin, "", 1)))
+	here, err := filepath.Abs("takeover.go")
+	require.NoError(t, err)
+	overlay := filepath.Join(dir, "overlay.json")
+	write(t, overlay, fmt.Appendf(nil, `{"Replace":{%q:%q}}`, here, mutant))
+	cmd := exec.Command("go", "test", "-count=1", "-overlay="+overlay, "-run=^"+pinRace+"$", ".")
+	cmd.Env = append(os.Environ(), "GOFLAGS=")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err, "the race without the pin was not caught:\n%s", out)
+	assert.Contains(t, string(out), "--- FAIL: "+pinRace)
+	assert.Contains(t, string(out), "B removed the lock of a live holder")
+}
