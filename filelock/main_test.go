@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,13 @@ const childEnv = "HOLDFAST_TEST_CHILD"
 func TestMain(m *testing.M) {
 	what := os.Getenv(childEnv)
 	if what == "" {
-		os.Exit(m.Run())
+		before := runtime.NumGoroutine()
+		code := m.Run()
+		if left := leaks(before); code == 0 && len(left) > 0 {
+			fmt.Println("FAIL: left open:", strings.Join(left, "\n"))
+			code = 1
+		}
+		os.Exit(code)
 	}
 	if err := children[what](os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)

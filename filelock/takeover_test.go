@@ -337,6 +337,122 @@ func isHeld(err error) bool {
 	return ok && e.Holder.State == Dead
 }
 
+// What changes between the look and the act is noticed.
+func TestChangedBetweenLookAndAct(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a pinned file's name cannot be used again there")
+	}
+	stranger := []byte("1\n")
+	for _, c := range []struct {
+		name   string
+		before func(t *testing.T, claim string) // what lies there at first, beside a dead holder's lock
+		change func(t *testing.T, s step, path, claim string)
+		probes func() func(int) sys.Process
+		got    bool
+		left   map[string]string // by kind
+	}{
+		{
+			name: "the holder's number runs again at the second probe",
+			probes: func() func(int) sys.Process {
+				asked := 0
+				return func(int) sys.Process {
+					if asked++; asked == 1 {
+						return sys.Process{Presence: sys.Absent}
+					}
+					return sys.Process{Presence: sys.Present}
+				}
+			},
+			left: map[string]string{"lock": "99\n"},
+		},
+		{
+			name: "other bytes in the same file at the second probe",
+			change: func(t *testing.T, s step, path, claim string) {
+				if s.op == "linkUnnamed" && s.claim() && s.after {
+					write(t, path+lockSuffix, []byte("98\n"))
+				}
+			},
+			left: map[string]string{"lock": "98\n"},
+		},
+		{
+			name: "our claim was replaced by somebody's",
+			change: func(t *testing.T, s step, path, claim string) {
+				if s.op == "remove" && s.lock() && s.after {
+					require.NoError(t, os.Remove(claim))
+					write(t, claim, stranger)
+				}
+			},
+			got:  true,
+			left: map[string]string{"claim": string(stranger)},
+		},
+		{
+			name:   "a dead claim was adopted by another and replaced before we had its kernel lock",
+			before: func(t *testing.T, claim string) { write(t, claim, []byte("98\n")) },
+			change: func(t *testing.T, s step, path, claim string) {
+				if s.op == "tryExclusive" && s.claim() && !s.after {
+					require.NoError(t, os.Remove(claim))
+					write(t, claim, stranger)
+				}
+			},
+			left: map[string]string{"lock": "99\n", "claim": string(stranger)},
+		},
+		{
+			name: "the lock's removal was reported as failed and was done",
+			change: func(t *testing.T, s step, path, claim string) {
+				if s.op == "remove" && s.lock() && !s.after {
+					require.NoError(t, os.Remove(path+lockSuffix))
+				}
+			},
+			got: true,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := target(t)
+			write(t, path+lockSuffix, record(99))
+			claim := filepath.Join(filepath.Dir(path), claimName("settings.json.lock", record(99)))
+			if c.before != nil {
+				c.before(t, claim)
+			}
+			done := false
+			s := newStepped(func(s step) error {
+				if c.change != nil && !done {
+					c.change(t, s, path, claim)
+				}
+				return nil
+			})
+			s.alone = true
+			s.probes = func(pid int) sys.Process {
+				if pid == 1 {
+					return sys.Process{Presence: sys.Present}
+				}
+				return sys.Process{Presence: sys.Absent}
+			}
+			if c.probes != nil {
+				s.probes = c.probes()
+			}
+			l, err := acquireFor(t, s, newProcess(), path, Wait(0))
+			done = true
+			if c.got {
+				require.NoError(t, err)
+				require.NoError(t, l.Release())
+			} else {
+				require.ErrorIs(t, err, ErrHeld)
+			}
+			left := map[string]string{}
+			for _, e := range entries(t, path) {
+				kind := "claim"
+				if strings.HasSuffix(e, lockSuffix) {
+					kind = "lock"
+				}
+				left[kind] = read(t, filepath.Join(filepath.Dir(path), e))
+			}
+			if c.left == nil {
+				c.left = map[string]string{}
+			}
+			assert.Equal(t, c.left, left)
+		})
+	}
+}
+
 const pinRace = "TestNumberReusedBetweenClaimAndSecondProbe"
 
 // The schedule in takeover.go, step by step: contender B holds proof against a lock that has been replaced meanwhile by
