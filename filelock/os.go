@@ -34,6 +34,8 @@ type directory interface {
 	createNew(name string, perm fs.FileMode) (file, error)
 	moveNew(f file, from, to string) error
 	Link(from, to string) error
+	// replace renames from, which f has open, over to.
+	replace(f file, from, to string) error
 	remove(name string, f file) error
 	Close() error
 }

@@ -333,7 +333,7 @@ func TestEmptyLockWithItsAttribute(t *testing.T) {
 	forge(t, path, nil, func(a *attribute) { a.pid, a.boot[3] = 4242, a.boot[3]+1 })
 	var claims []string
 	s := newStepped(func(st step) error {
-		if st.op == "remove" && st.claim() && !st.after {
+		if st.op == "linkUnnamed" && st.claim() && !st.after {
 			claims = append(claims, st.name)
 		}
 		return nil

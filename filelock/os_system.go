@@ -58,6 +58,8 @@ func (d osDir) linkUnnamed(f file, name string) error { return d.LinkUnnamed(f.(
 
 func (d osDir) moveNew(f file, from, to string) error { return d.MoveNew(f.(*sys.File), from, to) }
 
+func (d osDir) replace(f file, from, to string) error { return d.Replace(f.(*sys.File), from, to) }
+
 func (d osDir) remove(name string, f file) error { return d.Remove(name, f.(*sys.File)) }
 
 func opened(f *sys.File, err error) (file, error) {

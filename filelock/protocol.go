@@ -27,7 +27,9 @@ import (
 //	  taken      -> waiting
 //	second probe the lock is the very inode that was judged, its bytes the same,
 //	             the verdict still gone
-//	  yes        -> the lock is removed, then the claim -> looking, at once
+//	  yes, ours  -> the claim is renamed over the lock -> held
+//	  yes, adopted, or where names linger
+//	             -> the lock is removed, then the claim -> looking, at once
 //	  no         -> the claim is removed -> waiting
 //	waiting      a pause of the cadence -> looking; the end of the wait or of the
 //	             context -> failed, nothing of ours on disk
@@ -50,7 +52,7 @@ type contender struct {
 	started time.Time
 	form    form      // the form of publishing that worked last
 	ready   *inode    // a prepared lock without a name, kept for the next try
-	taken   *Takeover // the dead holder whose lock was removed
+	taken   *Takeover // the dead holder whose lock was ended
 	said    bool      // the wait was logged
 }
 
@@ -210,10 +212,10 @@ func (c *contender) attempt() (*inode, *obstacle, error) {
 			seen.close()
 			return nil, &obstacle{lock: seen}, nil
 		}
-		block, err := c.takeOver(seen)
+		inode, block, err := c.takeOver(seen)
 		seen.close()
-		if block != nil || err != nil {
-			return nil, block, err
+		if inode != nil || block != nil || err != nil {
+			return inode, block, err
 		}
 		taken++
 	}

@@ -154,6 +154,10 @@ func (d *steppedDir) Link(from, to string) error {
 	return do(d.s, "link", to, func() error { return d.directory.Link(from, to) })
 }
 
+func (d *steppedDir) replace(f file, from, to string) error {
+	return do(d.s, "replace", to, func() error { return d.directory.replace(f.(*steppedFile).file, from, to) })
+}
+
 func (d *steppedDir) remove(name string, f file) error {
 	return do(d.s, "remove", name, func() error { return d.directory.remove(name, f.(*steppedFile).file) })
 }

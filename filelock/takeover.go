@@ -2,13 +2,13 @@ package filelock
 
 import "github.com/holdfast-go/holdfast/internal/sys"
 
-// takeOver removes the lock of a holder that was proven dead, under a claim. With no obstacle and no error the lock is
-// gone, and the caller becomes the holder like any contender.
+// takeOver ends the lock of a holder that was proven dead, under a claim. At most one of its results is not nil: the inode is
+// our lock, already in the dead one's place; without any the dead lock is gone, and the caller contends for the free name.
 //
 // The pinned inode is what makes it safe. With bytes alone, contenders A and B and the dead holder 99:
 //
 //	1  B reads "99\n", finds 99 gone
-//	2  A claims, removes the lock, acquires, releases
+//	2  A claims, takes the lock over, releases it
 //	3  a new process gets pid 99 and takes the lock: "99\n" again
 //	4  B claims, reads "99\n" again: equal
 //	5  process 99 releases and exits; A acquires
@@ -16,28 +16,48 @@ import "github.com/holdfast-go/holdfast/internal/sys"
 //
 // In step 4 the inode is another one than B pinned in step 1, and B stops there.
 //
-// What stays open: between the last look at the name and its removal there is no call that removes a name only if it
-// still means a given inode. Nobody who keeps to the protocol can change the name in that window, since a dead holder does
-// not release and every other contender needs the claim; an operator who deletes the lock by hand can.
-func (c *contender) takeOver(dead *sighting) (*obstacle, error) {
+// A claim of ours is a whole record of ours, guarded, as a lock is: renamed over the dead lock it becomes our lock. That the
+// lock is never free in between is what lets the successor of a dead holder always know of it. An adopted claim has a dead
+// process's record, and where names linger a pinned file cannot be renamed over: there the lock is removed, then the claim,
+// and a third contender that finds the name free in between follows without being told; we are told when we follow it.
+//
+// What stays open: between the last look at the name and the act there is no call that acts only if the name still means a
+// given inode. Nobody who keeps to the protocol can change the name in that window, since a dead holder does not release and
+// every other contender needs the claim; an operator who deletes the lock by hand can.
+func (c *contender) takeOver(dead *sighting) (*inode, *obstacle, error) {
 	claim, block, err := c.claim(dead)
 	if claim == nil {
-		return block, err
+		return nil, block, err
 	}
-	defer c.dropClaim(claim)
 	if !c.stillDead(dead) {
-		return &obstacle{lock: dead}, nil
+		c.dropClaim(claim)
+		return nil, &obstacle{lock: dead}, nil
 	}
-	c.log.debug("removing a dead holder's lock", "path", c.lockPath(), "pid", dead.pid)
-	if err := c.dir.remove(c.name, dead.file); err != nil && c.means(c.name, dead.info.ID) {
-		return &obstacle{lock: dead, err: err}, nil
+	c.log.debug("ending a dead holder's lock", "path", c.lockPath(), "pid", dead.pid)
+	if claim.ours != nil && !c.sys.namesLinger() {
+		err = c.dir.replace(claim.file, claim.name, c.name)
+		if err == nil || c.means(c.name, claim.id) {
+			c.tookOver(dead)
+			return claim.ours, nil, nil
+		}
+	} else {
+		err = c.dir.remove(c.name, dead.file)
+		if err == nil || !c.means(c.name, dead.info.ID) {
+			dead.close() // where names linger, our handle would keep it
+			c.dropClaim(claim)
+			c.tookOver(dead)
+			return nil, nil, nil
+		}
 	}
-	dead.close() // where names linger, ours would keep it
-	h := c.holder(dead)
-	c.taken = &Takeover{PID: dead.pid, Proof: string(dead.proof), Since: h.Since}
+	c.dropClaim(claim)
+	return nil, &obstacle{lock: dead, err: err}, nil
+}
+
+func (c *contender) tookOver(dead *sighting) {
+	since := c.holder(dead).Since
+	c.taken = &Takeover{PID: dead.pid, Proof: string(dead.proof), Since: since}
 	c.log.warn("took over the lock of a dead holder: what it protects may be half done",
-		"path", c.lockPath(), "pid", dead.pid, "proof", dead.proof, "since", h.Since)
-	return nil, nil
+		"path", c.lockPath(), "pid", dead.pid, "proof", dead.proof, "since", since)
 }
 
 // stillDead is the second probe.
@@ -50,11 +70,12 @@ func (c *contender) stillDead(dead *sighting) bool {
 	return dead.verdict == gone && string(dead.bytes) == before
 }
 
-// claimed is the right to remove one dead holder's lock: a claim file of ours, or one adopted from a dead claimant.
+// claimed is the right to end one dead holder's lock: a claim file of ours, or one adopted from a dead claimant.
 type claimed struct {
 	name string
 	file file
 	id   sys.FileID
+	ours *inode // nil: adopted
 }
 
 // claim makes the claim on dead's lock or adopts the one that is there. Exactly one of the results is not nil.
@@ -63,7 +84,7 @@ func (c *contender) claim(dead *sighting) (*claimed, *obstacle, error) {
 	i, err := c.publish(name, nil)
 	switch {
 	case err == nil:
-		return &claimed{name, i.file, i.id}, nil, nil
+		return &claimed{name, i.file, i.id, i}, nil, nil
 	case sys.IsKind(err, sys.Exists):
 		claim, block := c.adopt(dead, name)
 		return claim, block, nil
@@ -98,7 +119,7 @@ func (c *contender) adopt(dead *sighting, name string) (*claimed, *obstacle) {
 		return nil, &obstacle{lock: dead, claim: seen}
 	}
 	c.log.warn("adopted the claim of a dead claimant", "path", c.dirPath+name, "pid", seen.pid, "proof", seen.proof)
-	return &claimed{name, seen.file, seen.info.ID}, nil
+	return &claimed{name, seen.file, seen.info.ID, nil}, nil
 }
 
 // dropClaim removes the claim if it is still ours, then lets go of it. A claim that cannot be removed does not undo what

@@ -30,9 +30,13 @@ func TestTakeover(t *testing.T) {
 			write(t, path+lockSuffix, []byte(content))
 			var claims []string
 			s := newStepped(func(st step) error {
-				if strings.Contains(st.name, ".takeover-") && strings.HasPrefix(st.op, "remove") && !st.after {
-					claims = append(claims, st.name)
-					assert.Equal(t, string(record(os.Getpid())), read(t, filepath.Join(filepath.Dir(path), st.name)))
+				if st.op == endsLock() && st.lock() && !st.after {
+					for _, e := range entries(t, path) {
+						if strings.Contains(e, ".takeover-") {
+							claims = append(claims, e)
+							assert.Equal(t, string(record(os.Getpid())), read(t, filepath.Join(filepath.Dir(path), e)))
+						}
+					}
 				}
 				return nil
 			})
@@ -50,6 +54,14 @@ func TestTakeover(t *testing.T) {
 			assert.Empty(t, entries(t, path))
 		})
 	}
+}
+
+// endsLock is the step that ends a dead holder's lock: our claim is renamed over it where the system permits that.
+func endsLock() string {
+	if runtime.GOOS == "windows" {
+		return "remove"
+	}
+	return "replace"
 }
 
 func TestNoTakeover(t *testing.T) {
@@ -279,11 +291,12 @@ func TestTakeoverWithAFailingStep(t *testing.T) {
 	makesClaim := func(s step) bool {
 		return s.claim() && (s.op == "linkUnnamed" || s.op == "moveNew" || s.op == "link" || s.op == "createNew")
 	}
-	removesLock := func(s step) bool { return s.op == "remove" && s.lock() }
+	removesLock := func(s step) bool { return s.op == endsLock() && s.lock() }
 	removesClaim := func(s step) bool { return s.op == "remove" && s.claim() }
 	for _, c := range []struct {
 		name     string
 		on       func(step) error
+		adopted  bool     // a dead claimant has left its claim
 		kind     sys.Kind // of the error; Other: no error
 		held     bool
 		left     int
@@ -296,14 +309,19 @@ func TestTakeoverWithAFailingStep(t *testing.T) {
 		{name: "claim ENOSPC", on: failing(sys.NoSpace, always, makesClaim), kind: sys.NoSpace, left: 1, attempts: 1},
 		{name: "lock cannot be removed", on: failing(sys.AccessDenied, always, removesLock), kind: sys.AccessDenied, held: true, left: 1},
 		{name: "lock cannot be removed at first", on: failing(sys.AccessDenied, 2, removesLock)},
-		{name: "claim cannot be removed", on: failing(sys.AccessDenied, always, removesClaim), left: 1},
+		{name: "adopted claim cannot be removed", adopted: true, on: failing(sys.AccessDenied, always, removesClaim), left: 1},
+		{name: "adopted, lock cannot be removed", adopted: true, on: failing(sys.AccessDenied, always, func(s step) bool { return (s.op == "remove" || s.op == "replace") && s.lock() }), kind: sys.AccessDenied, held: true, left: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && c.kind == sys.AccessDenied {
 				t.Skip("Windows has one word for both refusals")
 			}
 			path := target(t)
-			write(t, path+lockSuffix, record(deadPID(t)))
+			dead := record(deadPID(t))
+			write(t, path+lockSuffix, dead)
+			if c.adopted {
+				write(t, filepath.Join(filepath.Dir(path), claimName("settings.json.lock", dead)), dead)
+			}
 			s := newStepped(nil)
 			s.pauseFor = true
 			attempt = 1
@@ -347,6 +365,7 @@ func TestChangedBetweenLookAndAct(t *testing.T) {
 		name   string
 		before func(t *testing.T, claim string) // what lies there at first, beside a dead holder's lock
 		change func(t *testing.T, s step, path, claim string)
+		fail   func(s step) error
 		probes func() func(int) sys.Process
 		got    bool
 		left   map[string]string // by kind
@@ -374,7 +393,8 @@ func TestChangedBetweenLookAndAct(t *testing.T) {
 			left: map[string]string{"lock": "98\n"},
 		},
 		{
-			name: "our claim was replaced by somebody's",
+			name:   "our claim was replaced by somebody's",
+			before: func(t *testing.T, claim string) { write(t, claim, []byte("98\n")) },
 			change: func(t *testing.T, s step, path, claim string) {
 				if s.op == "remove" && s.lock() && s.after {
 					require.NoError(t, os.Remove(claim))
@@ -396,11 +416,23 @@ func TestChangedBetweenLookAndAct(t *testing.T) {
 			left: map[string]string{"lock": "99\n", "claim": string(stranger)},
 		},
 		{
-			name: "the lock's removal was reported as failed and was done",
-			change: func(t *testing.T, s step, path, claim string) {
-				if s.op == "remove" && s.lock() && !s.after {
-					require.NoError(t, os.Remove(path+lockSuffix))
+			name:   "the lock's removal was reported as failed and was done",
+			before: func(t *testing.T, claim string) { write(t, claim, []byte("98\n")) },
+			fail: func(s step) error {
+				if s.op == "remove" && s.lock() && s.after {
+					return sys.IO
 				}
+				return nil
+			},
+			got: true,
+		},
+		{
+			name: "the rename over the lock was reported as failed and was done",
+			fail: func(s step) error {
+				if s.op == "replace" && s.after {
+					return sys.IO
+				}
+				return nil
 			},
 			got: true,
 		},
@@ -416,6 +448,9 @@ func TestChangedBetweenLookAndAct(t *testing.T) {
 			s := newStepped(func(s step) error {
 				if c.change != nil && !done {
 					c.change(t, s, path, claim)
+				}
+				if c.fail != nil && !done {
+					return c.fail(s)
 				}
 				return nil
 			})
