@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// lookUp finds CMD, before anything is waited for.
+func lookUp(command []string) (*exec.Cmd, error) {
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		return nil, cannotRun(command[0], err)
+	}
+	return &exec.Cmd{Path: path, Args: command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}, nil
+}
+
+// cannotRun says why CMD did not start.
+func cannotRun(name string, err error) error {
+	switch {
+	case errors.Is(err, exec.ErrDot):
+		return &failure{exitNotFound, fmt.Sprintf("cannot run %s: it is found in the current directory only; to mean that one, give ./%s", name, name)}
+	case errors.Is(err, exec.ErrNotFound):
+		return &failure{exitNotFound, fmt.Sprintf("cannot run %s: not found in PATH", name)}
+	case sys.IsKind(err, sys.NotExist, sys.NotDirectory):
+		return &failure{exitNotFound, fmt.Sprintf("cannot run %s: no such file, or it names an interpreter that is missing", name)}
+	case errors.Is(err, fs.ErrPermission):
+		return &failure{exitNotExecutable, fmt.Sprintf("cannot run %s: it is not executable", name)}
+	case sys.IsKind(err, sys.IsDirectory):
+		return &failure{exitNotExecutable, fmt.Sprintf("cannot run %s: it is a directory", name)}
+	case isNoProgram(err):
+		return &failure{exitNotExecutable, fmt.Sprintf("cannot run %s: it is no program of this system; a script needs a first line such as #!/bin/sh", name)}
+	}
+	return &failure{exitNotStarted, fmt.Sprintf("cannot start %s: %v", name, reason(err))}
+}
+
+// reason is the system's own word in err.
+func reason(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
+}
+
+// run starts CMD, passes signals on to it, and waits for its end: nil, ended or killed.
+func (c *call) run(cmd *exec.Cmd) error {
+	if err := c.signals.start(cmd); err != nil {
+		return err
+	}
+	defer c.signals.ended()
+	return howEnded(cmd.Wait())
+}
+
+// output runs CMD with its standard output going to into. An error of writing there is the answer even if CMD ends well, or
+// by the broken pipe.
+func (c *call) output(cmd *exec.Cmd, into *sink) error {
+	cmd.Stdout = into
+	err := c.run(cmd)
+	if into.err != nil {
+		return into.err
+	}
+	return err
+}
+
+// howEnded turns what Wait says into the end of CMD.
+func howEnded(err error) error {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &exit):
+		return err
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return killed{status.Signal()}
+	}
+	return ended{exit.ExitCode()}
+}
+
+// sink counts what is written and keeps the first error.
+type sink struct {
+	to      io.Writer
+	written int64
+	err     error
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.to.Write(p)
+	s.written += int64(n)
+	if s.err == nil {
+		s.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+
+	"github.com/holdfast-go/holdfast/atomicwrite"
+)
+
+type editVerb struct {
+	operands
+	Create *string `placeholder:"TEXT" help:"What CMD reads if FILE does not exist, as it stands: no newline is added. Without this flag a missing FILE is an error (66)."`
+	replacing
+	locking
+	talking
+}
+
+// Help is the verb's part of the contract.
+func (*editVerb) Help() string {
+	return `CMD reads FILE on standard input, and what it prints replaces FILE in one step if it succeeds. All of that happens
+under FILE's lock, so that of several edits at once each sees the changes of those before it. If CMD fails, its exit code
+is ours and FILE is what it was. CMD must not take the same lock.`
+}
+
+func (*editVerb) commandIsOptional() bool { return false }
+
+// Run has CMD make the new content out of the old one.
+func (v *editVerb) Run(c *call) error {
+	v.configure(c)
+	cmd, err := lookUp(v.Command)
+	if err != nil {
+		return err
+	}
+	if err := v.permit(v.File); err != nil {
+		return err
+	}
+	h := v.hold(c, v.File)
+	defer h.stop()
+	mode, opts := v.options()
+	err = atomicwrite.Update(h.ctx, v.File, mode, func(old []byte, exists bool) ([]byte, error) {
+		c.clear()
+		return v.edited(c, cmd, old, exists)
+	}, append(opts, atomicwrite.Locking(h.opts...))...)
+	return h.refused(err)
+}
+
+// edited is CMD's output for this content.
+func (v *editVerb) edited(c *call, cmd *exec.Cmd, old []byte, exists bool) ([]byte, error) {
+	if err := v.permit(v.File); err != nil {
+		return nil, err
+	}
+	if err := v.matches(v.File, old, exists); err != nil {
+		return nil, err
+	}
+	if !exists {
+		if v.Create == nil {
+			return nil, &failure{exitNoFile, v.File + " does not exist; --create TEXT says what to start from"}
+		}
+		old = []byte(*v.Create)
+	}
+	cmd.Stdin = bytes.NewReader(old)
+	var next bytes.Buffer
+	if err := c.output(cmd, &sink{to: &next}); err != nil {
+		return nil, err
+	}
+	if err := context.Cause(c.signals.ctx); err != nil {
+		return nil, err
+	}
+	return next.Bytes(), v.refuseEmpty(v.File, "the command printed nothing", int64(next.Len()))
+}

@@ -1,0 +1,29 @@
+//go:build !unix
+
+package main
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// forwarded is what can arrive at all. It cannot be passed on: where there is a console, its Ctrl-C reaches CMD by itself.
+var forwarded = []os.Signal{os.Interrupt}
+
+var (
+	survived []os.Signal
+	ending   = []syscall.Signal{syscall.SIGINT}
+	harmless []syscall.Signal
+)
+
+func fromTerminal(syscall.Signal) bool { return true }
+
+// dieBy returns: there is no dying by a signal, its exit code has to do.
+func dieBy(syscall.Signal) {}
+
+// isNoProgram reports whether the system found a file but no program in it.
+func isNoProgram(err error) bool {
+	const badExeFormat = syscall.Errno(193)
+	return errors.Is(err, badExeFormat)
+}

@@ -1,0 +1,66 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// forwarded are the signals that CMD is to get as if it had been started without us.
+var forwarded = []os.Signal{
+	syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCONT,
+	syscall.SIGWINCH,
+}
+
+// survived are signals that must not end us nor reach CMD: the reader of our messages may be gone while CMD runs.
+var survived = []os.Signal{syscall.SIGPIPE}
+
+// ending are the forwarded ones that ask a program to end, harmless those that end no program by themselves.
+var (
+	ending   = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+	harmless = []syscall.Signal{syscall.SIGCONT, syscall.SIGWINCH}
+)
+
+// fromTerminal reports whether sig is taken for a key pressed at the terminal, which signals the whole foreground group
+// and so CMD as well. The sender is not known: one who sends INT or QUIT to us alone, while we are in the foreground, does
+// not reach CMD.
+func fromTerminal(sig syscall.Signal) bool {
+	if sig != syscall.SIGINT && sig != syscall.SIGQUIT {
+		return false
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_RDONLY|unix.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	foreground, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	if err != nil {
+		return false
+	}
+	ours, err := unix.Getpgid(0)
+	return err == nil && ours == foreground
+}
+
+// dieBy ends this process by sig, without a core dump. It returns only if that is not possible, as when sig is ignored.
+func dieBy(sig syscall.Signal) {
+	switch sig {
+	case syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL:
+		signal.Reset(sig)
+		if syscall.Kill(os.Getpid(), sig) == nil {
+			time.Sleep(time.Second) // until it arrives
+		}
+	default: // a Go program survives these or prints its stacks, a shell in its place does not
+		script := fmt.Sprintf("ulimit -c 0; kill -%d $$; exit %d", int(sig), 128+int(sig))
+		_ = syscall.Exec("/bin/sh", []string{"sh", "-c", script}, os.Environ())
+	}
+}
+
+// isNoProgram reports whether the system found a file but no program in it.
+func isNoProgram(err error) bool { return errors.Is(err, syscall.ENOEXEC) }

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// terminal is a pseudo-terminal with a command in its foreground.
+type terminal struct {
+	t    *testing.T
+	keys *os.File // what is typed, and shown
+	cmd  *exec.Cmd
+	mu   sync.Mutex
+	out  strings.Builder
+	done chan struct{} // the output is complete
+}
+
+// onTerminal starts a command as the leader of a session on a terminal of so many columns.
+func onTerminal(t *testing.T, columns uint16, args ...string) *terminal {
+	t.Helper()
+	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("no pseudo-terminals: %v", err)
+	}
+	t.Cleanup(func() { keys.Close() })
+	require.NoError(t, unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
+	require.NoError(t, err)
+	require.NoError(t, unix.IoctlSetWinsize(int(keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+	screen, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	defer screen.Close()
+
+	c := &terminal{t: t, keys: keys, cmd: exec.Command(args[0], args[1:]...), done: make(chan struct{})}
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = screen, screen, screen
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(t, c.cmd.Start())
+	t.Cleanup(func() { _ = c.cmd.Process.Kill() })
+	go func() {
+		defer close(c.done)
+		buf := make([]byte, 4096)
+		for {
+			n, err := keys.Read(buf)
+			if err != nil {
+				return
+			}
+			c.mu.Lock()
+			c.out.Write(buf[:n])
+			c.mu.Unlock()
+		}
+	}()
+	return c
+}
+
+func (c *terminal) shown() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out.String()
+}
+
+func (c *terminal) untilShown(pattern string) {
+	c.t.Helper()
+	re := regexp.MustCompile(pattern)
+	require.NoError(c.t, eventually(func() (string, bool) { return c.shown(), re.MatchString(c.shown()) }))
+}
+
+func (c *terminal) press(key string) {
+	_, err := c.keys.WriteString(key)
+	require.NoError(c.t, err)
+}
+
+// ends waits for the end of the command and of its output.
+func (c *terminal) ends() string {
+	end := how(c.cmd.Wait())
+	<-c.done
+	return end
+}
+
+const ctrlC = "\x03"
+
+// holder holds file's lock until the test ends.
+func holder(t *testing.T, file string) {
+	t.Helper()
+	ready := filepath.Join(t.TempDir(), "ready")
+	cmd := exec.Command("tool", "hold", file, ready, ready+"-never")
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	require.NoError(t, toolUntil([]string{ready}))
+}
+
+func TestWaitingLineOnATerminal(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plan")
+	holder(t, file)
+	c := onTerminal(t, 500, "holdfast", "lock", "--wait", "1h", file, "--", "tool", "exit", "0")
+	c.untilShown("— 1s of 1h0m0s, Ctrl-C stops.*— 2s of 1h0m0s, Ctrl-C stops")
+	c.press(ctrlC)
+	assert.Equal(t, "SIGINT", c.ends())
+	shown := strings.TrimPrefix(c.shown(), "^C")
+	assert.NotContains(t, shown, "\n", "one line, rewritten")
+	assert.Regexp(t, `^(\rholdfast: waiting for \S+, locked by PID \d+ \(.*\) for \d+s — \d+s of 1h0m0s, Ctrl-C stops\x1b\[K)+(\^C)?\r\x1b\[K$`, shown)
+}
+
+func TestWaitingLineFitsTheTerminal(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plan")
+	holder(t, file)
+	const columns = 40
+	c := onTerminal(t, columns, "holdfast", "lock", "--wait", "1200ms", file, "--", "tool", "exit", "0")
+	assert.Equal(t, "75", c.ends())
+	lines := strings.Split(c.shown(), "\x1b[K")
+	require.Len(t, lines, 3, c.shown())
+	assert.Equal(t, columns-1, utf8.RuneCountInString(strings.TrimPrefix(lines[0], "\r")))
+	assert.Equal(t, "\r", lines[1])
+	assert.Regexp(t, `^holdfast: \S+plan.lock is held by PID \d+ .*\r\n$`, lines[2])
+}
+
+// TestCtrlCReachesCommandOnce: the terminal has sent it to CMD as well.
+func TestCtrlCReachesCommandOnce(t *testing.T) {
+	dir := t.TempDir()
+	file, log := filepath.Join(dir, "plan"), filepath.Join(dir, "log")
+	c := onTerminal(t, 80, "holdfast", "lock", file, "--", "tool", "catch", filepath.Join(dir, "ready"), log, "7")
+	require.NoError(t, toolUntil([]string{filepath.Join(dir, "ready")}))
+	c.press(ctrlC)
+	require.NoError(t, toolUntil([]string{log, "^SIGINT\n"}))
+	c.press("\x1c") // Ctrl-\
+	require.NoError(t, toolUntil([]string{log, "\nSIGQUIT\n"}))
+	time.Sleep(50 * time.Millisecond) // a copy that must not come has had its time
+	require.NoError(t, c.cmd.Process.Signal(syscall.SIGTERM))
+	assert.Equal(t, "7", c.ends())
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	assert.Equal(t, "SIGINT\nSIGQUIT\nSIGTERM\n", string(text))
+	assert.NoFileExists(t, file+".lock")
+}
+
+// TestSignalWhileInForeground: what no key of the terminal sends is passed on there too.
+func TestSignalWhileInForeground(t *testing.T) {
+	dir := t.TempDir()
+	file, log := filepath.Join(dir, "plan"), filepath.Join(dir, "log")
+	c := onTerminal(t, 80, "holdfast", "lock", file, "--", "tool", "catch", filepath.Join(dir, "ready"), log, "7", "SIGHUP")
+	require.NoError(t, toolUntil([]string{filepath.Join(dir, "ready")}))
+	require.NoError(t, c.cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, toolUntil([]string{log, "^SIGTERM\n"}))
+	require.NoError(t, c.cmd.Process.Signal(syscall.SIGHUP))
+	assert.Equal(t, "7", c.ends())
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/filelock"
+)
+
+// waitTime is how long to wait for a lock.
+type waitTime time.Duration
+
+// UnmarshalText reads 30s, 2m, 1m30s; a bare number is seconds; 0 is one try.
+func (w *waitTime) UnmarshalText(text []byte) error {
+	s := string(text)
+	if s == "forever" {
+		*w = waitTime(filelock.Forever)
+		return nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		var seconds float64
+		if seconds, err = strconv.ParseFloat(s, 64); err == nil && seconds < math.MaxInt64/float64(time.Second) {
+			d = time.Duration(seconds * float64(time.Second))
+		} else {
+			err = strconv.ErrRange
+		}
+	}
+	if err != nil || d < 0 {
+		return fmt.Errorf("%q is no time to wait: give 30s, 2m, a number of seconds, 0 for one try, or forever", s)
+	}
+	*w = waitTime(d)
+	return nil
+}
+
+// fileMode is a stated permission mode.
+type fileMode struct {
+	given bool
+	bits  fs.FileMode
+}
+
+// UnmarshalText reads an octal number.
+func (m *fileMode) UnmarshalText(text []byte) error {
+	bits, err := strconv.ParseUint(strings.TrimPrefix(string(text), "0o"), 8, 32)
+	if err != nil || bits > 0o777 {
+		return fmt.Errorf("%q is no mode: give an octal number from 0 to 0777", text)
+	}
+	*m = fileMode{true, fs.FileMode(bits)}
+	return nil
+}
+
+// digest is the SHA-256 of a content that is expected.
+type digest struct {
+	given bool
+	sum   [sha256.Size]byte
+}
+
+// UnmarshalText reads sha256:HEX.
+func (d *digest) UnmarshalText(text []byte) error {
+	digits, ok := strings.CutPrefix(string(text), "sha256:")
+	sum, err := hex.DecodeString(digits)
+	if !ok || err != nil || len(sum) != sha256.Size {
+		return fmt.Errorf("%q is no digest: give sha256: and 64 hexadecimal digits", text)
+	}
+	d.given = true
+	copy(d.sum[:], sum)
+	return nil
+}
+
+// exitCode is a code that a process can end with.
+type exitCode int
+
+// UnmarshalText reads 0 to 255.
+func (e *exitCode) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseUint(string(text), 10, 8)
+	if err != nil {
+		return fmt.Errorf("%q is no exit code: give a number from 0 to 255", text)
+	}
+	*e = exitCode(n)
+	return nil
+}
