@@ -119,11 +119,13 @@ func (l *Lock) release() error {
 }
 
 // unpublish removes the lock file, which was just seen to be ours. The guard is dropped afterwards: dropped first, a
-// contender could take the lock over and its lock would be removed.
+// contender could take the lock over and its lock would be removed. If the file stays, the guard goes at once, also from
+// children that were forked and have not executed yet.
 func (l *Lock) unpublish() error {
 	err := l.dir.remove(l.name, l.inode.file)
 	if err == nil || !means(l.dir, l.name, l.inode.id) {
 		return nil
 	}
+	_ = l.inode.file.Unlock()
 	return &Error{"remove the lock at release", l.path, err}
 }

@@ -146,8 +146,8 @@ func TestCountingWithKills(t *testing.T) {
 	}
 	// The released Node package does not take over: while a killed holder's lock waits for a Go contender, it waits too.
 	var stay []*child
-	for range 2 {
-		c := start(t, node(t, "counter.mjs", "--impl", "rc8", "--file", path, "--count", strconv.Itoa(forever), "--pause", "5-20"))
+	for _, impl := range []string{"rc8", "later"} {
+		c := start(t, node(t, "counter.mjs", "--impl", impl, "--file", path, "--count", strconv.Itoa(forever), "--pause", "5-20"))
 		stay = append(stay, c)
 		counting(c)
 	}

@@ -103,6 +103,9 @@ func (s *stepped) pause(ctx context.Context, d time.Duration, wake <-chan struct
 func (s *stepped) openDir(path string) (d directory, err error) {
 	err = do(s, "openDir", path, func() (err error) { d, err = s.system.openDir(path); return })
 	if err != nil {
+		if d != nil {
+			d.Close()
+		}
 		return nil, err
 	}
 	return &steppedDir{d, s}, nil

@@ -127,6 +127,7 @@ func (c *contender) adopt(dead *sighting, name string) (*claimed, *obstacle) {
 func (c *contender) dropClaim(claim *claimed) {
 	if c.means(claim.name, claim.id) {
 		if err := c.dir.remove(claim.name, claim.file); err != nil {
+			_ = claim.file.Unlock() // at once, so that it can be adopted
 			c.log.warn("claim could not be removed", "path", c.dirPath+claim.name, "err", err)
 		}
 	}

@@ -488,8 +488,6 @@ func TestChangedBetweenLookAndAct(t *testing.T) {
 	}
 }
 
-const pinRace = "TestNumberReusedBetweenClaimAndSecondProbe"
-
 // The schedule in takeover.go, step by step: contender B holds proof against a lock that has been replaced meanwhile by
 // one with the same bytes, and by the time of its second probe that process is gone as well.
 func TestNumberReusedBetweenClaimAndSecondProbe(t *testing.T) {
@@ -564,25 +562,38 @@ func TestNumberReusedBetweenClaimAndSecondProbe(t *testing.T) {
 
 // Without the pin the schedule does end with two holders: the test above can fail.
 func TestThePinIsWhatHolds(t *testing.T) {
-	t.Parallel()
 	if _, err := exec.LookPath("go"); err != nil || runtime.GOOS == "windows" {
 		t.Skip("needs the go command on this system")
 	}
-	source, err := os.ReadFile("takeover.go")
+	t.Parallel()
+	for _, m := range mutants {
+		if m.name == "no pin" {
+			out := m.run(t, "TestNumberReusedBetweenClaimAndSecondProbe")
+			assert.Contains(t, out, "B removed the lock of a live holder")
+			return
+		}
+	}
+	t.Error("no such mutant")
+}
+
+// A contender that comes along in the midst of a takeover does not follow the dead holder without knowing.
+func TestThirdContenderKnows(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a pinned file cannot be renamed over there")
+	}
+	path := target(t)
+	write(t, path+lockSuffix, record(deadPID(t)))
+	var third error
+	s := newStepped(func(st step) error {
+		if (st.op == "replace" || st.op == "remove") && st.after && third == nil {
+			_, third = try(t, path)
+		}
+		return nil
+	})
+	l, err := acquireFor(t, s, newProcess(), path, Wait(0))
 	require.NoError(t, err)
-	const pin = "if !c.means(c.name, dead.info.ID) {\n\t\treturn false\n\t}\n"
-	require.Equal(t, 1, strings.Count(string(source), pin))
-	dir := t.TempDir()
-	mutant := filepath.Join(dir, "takeover.go")
-	write(t, mutant, []byte(strings.Replace(string(source), pin, "", 1)))
-	here, err := filepath.Abs("takeover.go")
-	require.NoError(t, err)
-	overlay := filepath.Join(dir, "overlay.json")
-	write(t, overlay, fmt.Appendf(nil, `{"Replace":{%q:%q}}`, here, mutant))
-	cmd := exec.Command("go", "test", "-count=1", "-overlay="+overlay, "-run=^"+pinRace+"$", ".")
-	cmd.Env = append(os.Environ(), "GOFLAGS=")
-	out, err := cmd.CombinedOutput()
-	require.Error(t, err, "the race without the pin was not caught:\n%s", out)
-	assert.Contains(t, string(out), "--- FAIL: "+pinRace)
-	assert.Contains(t, string(out), "B removed the lock of a live holder")
+	_, told := l.Takeover()
+	assert.True(t, told)
+	assert.ErrorIs(t, third, ErrHeld)
+	require.NoError(t, l.Release())
 }
