@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -59,14 +60,17 @@ func (c *call) run(cmd *exec.Cmd) error {
 }
 
 // output runs CMD with its standard output going to into. An error of writing there is the answer even if CMD ends well, or
-// by the broken pipe.
+// by the broken pipe; so is a signal that asked us to end.
 func (c *call) output(cmd *exec.Cmd, into *sink) error {
 	cmd.Stdout = into
 	err := c.run(cmd)
-	if into.err != nil {
+	switch {
+	case into.err != nil:
 		return into.err
+	case err != nil:
+		return err
 	}
-	return err
+	return context.Cause(c.signals.ctx)
 }
 
 // howEnded turns what Wait says into the end of CMD.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"os/exec"
 
 	"github.com/holdfast-go/holdfast/atomicwrite"
@@ -47,9 +46,6 @@ func (v *editVerb) Run(c *call) error {
 
 // edited is CMD's output for this content.
 func (v *editVerb) edited(c *call, cmd *exec.Cmd, old []byte, exists bool) ([]byte, error) {
-	if err := v.permit(v.File); err != nil {
-		return nil, err
-	}
 	if err := v.matches(v.File, old, exists); err != nil {
 		return nil, err
 	}
@@ -64,7 +60,7 @@ func (v *editVerb) edited(c *call, cmd *exec.Cmd, old []byte, exists bool) ([]by
 	if err := c.output(cmd, &sink{to: &next}); err != nil {
 		return nil, err
 	}
-	if err := context.Cause(c.signals.ctx); err != nil {
+	if err := v.permit(v.File); err != nil {
 		return nil, err
 	}
 	return next.Bytes(), v.refuseEmpty(v.File, "the command printed nothing", int64(next.Len()))

@@ -71,6 +71,12 @@ func TestOutcome(t *testing.T) {
 	assert.Empty(t, text)
 }
 
+func TestSentence(t *testing.T) {
+	a, b := errors.New("a"), errors.New("b")
+	assert.Equal(t, "a", sentence(errors.Join(a, b)))
+	assert.Equal(t, "a", sentence(errors.Join(errors.Join(nil, a), b)))
+}
+
 func TestPanicIsOurBug(t *testing.T) {
 	c := &call{messages: &messages{to: io.Discard}}
 	code, text, _ := outcome(c.guarded(func() error { panic("oops") }), exitBusy)

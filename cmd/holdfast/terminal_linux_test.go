@@ -91,39 +91,60 @@ func (c *terminal) ends() string {
 
 const ctrlC = "\x03"
 
-// holder holds file's lock until the test ends.
-func holder(t *testing.T, file string) {
+// holder holds file's lock until it is told to release it, or the test ends.
+func holder(t *testing.T, file string) (release func()) {
 	t.Helper()
-	ready := filepath.Join(t.TempDir(), "ready")
-	cmd := exec.Command("tool", "hold", file, ready, ready+"-never")
+	dir := t.TempDir()
+	ready, enough := filepath.Join(dir, "ready"), filepath.Join(dir, "enough")
+	cmd := exec.Command("tool", "hold", file, ready, enough)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	require.NoError(t, toolUntil([]string{ready}))
+	return func() { require.NoError(t, toolMake([]string{enough, "x"})) }
 }
 
 func TestWaitingLineOnATerminal(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "plan")
-	holder(t, file)
-	c := onTerminal(t, 500, "holdfast", "lock", "--wait", "1h", file, "--", "tool", "exit", "0")
-	c.untilShown("— 1s of 1h0m0s, Ctrl-C stops.*— 2s of 1h0m0s, Ctrl-C stops")
-	c.press(ctrlC)
-	assert.Equal(t, "SIGINT", c.ends())
-	shown := strings.TrimPrefix(c.shown(), "^C")
-	assert.NotContains(t, shown, "\n", "one line, rewritten")
-	assert.Regexp(t, `^(\rholdfast: waiting for \S+, locked by PID \d+ \(.*\) for \d+s — \d+s of 1h0m0s, Ctrl-C stops\x1b\[K)+(\^C)?\r\x1b\[K$`, shown)
+	for _, verb := range []string{"lock", "edit"} {
+		t.Run(verb, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "plan")
+			holder(t, file)
+			c := onTerminal(t, 500, "holdfast", verb, "--wait", "1h", file, "--", "tool", "exit", "0")
+			c.untilShown("— 1s of 1h0m0s, Ctrl-C stops.*— 2s of 1h0m0s, Ctrl-C stops")
+			c.press(ctrlC)
+			assert.Equal(t, "SIGINT", c.ends())
+			shown := c.shown()
+			assert.NotContains(t, shown, "\n", "one line, rewritten, and cleared")
+			assert.Regexp(t, `^(\rholdfast: waiting for \S+, locked by PID \d+ \(.*\) for \d+s — \d+s of 1h0m0s, Ctrl-C stops\x1b\[K)+(\^C)?\r\x1b\[K$`, shown)
+		})
+	}
+}
+
+// TestWaitingLineIsGoneBeforeCommand: what CMD says does not share its line.
+func TestWaitingLineIsGoneBeforeCommand(t *testing.T) {
+	for _, verb := range []string{"lock", "edit"} {
+		t.Run(verb, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "plan")
+			require.NoError(t, os.WriteFile(file, []byte("old"), 0o666))
+			release := holder(t, file)
+			c := onTerminal(t, 500, "holdfast", verb, "--wait", "1h", file, "--", "sh", "-c", "echo heard >&2; echo x >/dev/tty; echo y")
+			c.untilShown("— 1s of")
+			release()
+			assert.Equal(t, "0", c.ends())
+			assert.Regexp(t, `Ctrl-C stops\x1b\[K\r\x1b\[Kheard\r\nx\r\n(y\r\n)?$`, c.shown())
+		})
+	}
 }
 
 func TestWaitingLineFitsTheTerminal(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "plan")
 	holder(t, file)
 	const columns = 40
-	c := onTerminal(t, columns, "holdfast", "lock", "--wait", "1200ms", file, "--", "tool", "exit", "0")
-	assert.Equal(t, "75", c.ends())
-	lines := strings.Split(c.shown(), "\x1b[K")
-	require.Len(t, lines, 3, c.shown())
-	assert.Equal(t, columns-1, utf8.RuneCountInString(strings.TrimPrefix(lines[0], "\r")))
-	assert.Equal(t, "\r", lines[1])
-	assert.Regexp(t, `^holdfast: \S+plan.lock is held by PID \d+ .*\r\n$`, lines[2])
+	c := onTerminal(t, columns, "holdfast", "lock", "--wait", "1h", file, "--", "tool", "exit", "0")
+	c.untilShown(`\x1b\[K`)
+	c.press(ctrlC)
+	assert.Equal(t, "SIGINT", c.ends())
+	line, _, _ := strings.Cut(c.shown(), "\x1b[K")
+	assert.Equal(t, columns-1, utf8.RuneCountInString(strings.TrimPrefix(line, "\r")), line)
 }
 
 // TestCtrlCReachesCommandOnce: the terminal has sent it to CMD as well.
@@ -155,4 +176,17 @@ func TestSignalWhileInForeground(t *testing.T) {
 	require.NoError(t, toolUntil([]string{log, "^SIGTERM\n"}))
 	require.NoError(t, c.cmd.Process.Signal(syscall.SIGHUP))
 	assert.Equal(t, "7", c.ends())
+}
+
+// TestSignalInBackgroundOfTerminal: only the foreground gets the terminal's keys, so that INT can come from kill alone.
+func TestSignalInBackgroundOfTerminal(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	job := "tool ends -pid " + in("pid") + " 7 holdfast lock " + in("plan") + " -- tool catch " + in("ready") + " " + in("log") + " 7"
+	c := onTerminal(t, 80, "sh", "-c", "set -m; "+job+" & wait $!; exit $?")
+	require.NoError(t, toolUntil([]string{in("ready")}))
+	require.NoError(t, toolSignal([]string{"SIGINT", in("pid")}))
+	require.NoError(t, toolUntil([]string{in("log"), "^SIGINT\n"}))
+	require.NoError(t, toolSignal([]string{"SIGTERM", in("pid")}))
+	assert.Equal(t, "0", c.ends(), c.shown())
 }

@@ -29,10 +29,14 @@ func heedSignals() {
 func nameOf(sig os.Signal) string { return unix.SignalName(sig.(syscall.Signal)) }
 
 func signalName(state *os.ProcessState) string {
-	if status := state.Sys().(syscall.WaitStatus); status.Signaled() {
-		return unix.SignalName(status.Signal())
+	status := state.Sys().(syscall.WaitStatus)
+	switch {
+	case !status.Signaled():
+		return ""
+	case status.CoreDump():
+		return unix.SignalName(status.Signal()) + " with a core dump"
 	}
-	return ""
+	return unix.SignalName(status.Signal())
 }
 
 func toolSignal(args []string) error {

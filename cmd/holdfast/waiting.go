@@ -45,7 +45,7 @@ func (d *display) show(h filelock.Holder) {
 	if !same(h, d.seen) {
 		d.seen, d.first = h, waited
 	}
-	if d.to.quiet || waited < silent {
+	if d.to.quiet {
 		return
 	}
 	if d.to.terminal {

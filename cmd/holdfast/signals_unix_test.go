@@ -1,0 +1,37 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestSignalBeforeTheStart: CMD does not run if a signal came while the lock was being taken.
+func TestSignalBeforeTheStart(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	s := &signals{ctx: ctx, cancel: cancel}
+	s.handle(syscall.SIGTERM)
+	cmd := exec.Command("tool", "exit", "0")
+	assert.Equal(t, killed{syscall.SIGTERM}, s.start(cmd))
+	assert.Nil(t, cmd.Process)
+}
+
+// TestSignalAfterCommand: without CMD, a signal that would have been its business ends us.
+func TestSignalAfterCommand(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	s := &signals{ctx: ctx, cancel: cancel}
+	cmd := exec.Command("tool", "exit", "0")
+	require.NoError(t, s.start(cmd))
+	s.handle(syscall.SIGUSR1)
+	assert.NoError(t, ctx.Err())
+	_ = cmd.Wait() // by its code or by the signal
+	s.ended()
+	s.handle(syscall.SIGUSR1)
+	assert.Equal(t, killed{syscall.SIGUSR1}, context.Cause(ctx))
+}
