@@ -19,7 +19,7 @@
 // permission on the directory and none on the file. A symbolic link at the path is itself replaced, see [FollowSymlink].
 //
 // The new content is first written to FILE.<12 hex digits>.tmp in the same directory. That temporary file is gone after
-// every outcome, except when the process is killed.
+// every outcome, except when the process is killed or the power is cut.
 package atomicwrite
 
 import (

@@ -232,3 +232,18 @@ func asNobody(t *testing.T, do func()) {
 	}()
 	do()
 }
+
+func TestWritesAreNotTooLarge(t *testing.T) {
+	m := newMachine()
+	m.fail = func(op string, _ int) error {
+		if op == "write" {
+			return injected
+		}
+		return nil
+	}
+	data, err := unix.Mmap(-1, 0, 1<<30+1, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, unix.Munmap(data)) }()
+	require.ErrorIs(t, writeFile(m, filepath.Join(t.TempDir(), "file"), data, 0o600, newOptions(nil)), injected)
+	assert.Equal(t, 1<<30, m.largest)
+}

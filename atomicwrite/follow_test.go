@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 func link(t *testing.T, target, path string) {
@@ -151,4 +153,34 @@ func chain(t *testing.T, dir string, n int, target string) {
 		target = name
 	}
 	link(t, target, filepath.Join(dir, "file"))
+}
+
+func TestParentsMadeByOthers(t *testing.T) {
+	for _, answer := range []error{sys.Exists, sys.ReadOnly, sys.AccessDenied} {
+		t.Run(answer.Error(), func(t *testing.T) {
+			parent := filepath.Join(t.TempDir(), "made")
+			m := newMachine()
+			m.fail = func(op string, _ int) error {
+				if op != "mkdir" {
+					return nil
+				}
+				require.NoError(t, os.Mkdir(parent, 0o755))
+				return answer
+			}
+			require.NoError(t, writeFile(m, filepath.Join(parent, "file"), []byte(newContent), 0o600, newOptions(nil)))
+			assert.Equal(t, newContent, contentOf(t, filepath.Join(parent, "file")))
+			assert.Equal(t, m.opens, m.closes)
+		})
+	}
+}
+
+// TestParentsEnd: a system that has no directory at all, not even the root, is not asked for ever.
+func TestParentsEnd(t *testing.T) {
+	for _, path := range []string{"a/b/file", "/a/b/file"} {
+		m := newMachine()
+		m.fail = func(string, int) error { return sys.NotExist }
+		err := writeFile(m, path, nil, 0o600, newOptions(nil))
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		assert.Equal(t, 3, m.count("mkdir"))
+	}
 }

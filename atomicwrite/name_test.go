@@ -97,7 +97,9 @@ func TestSplit(t *testing.T) {
 				_, err = Create(c.path, 0o600)
 				assert.ErrorIs(t, err, ErrInvalidPath)
 				assert.ErrorIs(t, Symlink("target", c.path), ErrInvalidPath)
-				assert.ErrorIs(t, Update(t.Context(), c.path, 0o600, nil), ErrInvalidPath)
+				err = Update(t.Context(), c.path, 0o600, nil)
+				assert.ErrorIs(t, err, ErrInvalidPath)
+				assert.IsType(t, &Error{}, err, "before the lock is asked for")
 			}
 		})
 	}

@@ -33,14 +33,15 @@ type SyncPolicy uint8
 
 const (
 	// SyncAll makes the content durable before it is published, and the directory's entry afterwards, as well as the
-	// entries of directories made on the way: once the call has returned nil, a power cut changes nothing. Two syncs,
-	// each as slow as the disk. It is the default.
+	// entries of directories made on the way: once the call has returned nil, a power cut changes nothing. A directory
+	// that was there already is taken to be durable. Two syncs, each as slow as the disk. It is the default.
 	SyncAll SyncPolicy = iota
 	// SyncFile makes the content durable before it is published: after a power cut the file is the old one or the new
 	// one, whole, but which of them is open even after the call has returned.
 	SyncFile
 	// SyncNone leaves it all to the system, as Node's fs does: a power cut within seconds after the call may leave the
-	// old file, the new file or, on some file systems, an empty one. A kill or crash of the process does no harm.
+	// old file, the new file or, on some file systems, an empty or incomplete one. A kill or crash of the process does
+	// no harm.
 	SyncNone
 )
 

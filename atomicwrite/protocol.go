@@ -20,7 +20,7 @@ import (
 //
 //	abandoned                                the old file, no temp (or one that the error names)
 //
-// and nothing leads out of visible, durable and abandoned. A failing rename is asked what it did: temp removed, abandoned;
+// and nothing leads out of it, nor from visible back. A failing rename is asked what it did: temp removed, abandoned;
 // temp gone and another file at the path, visible, as network file systems let it happen that lose a reply. A process
 // that is killed leaves what stands on the right.
 type replacement struct {
@@ -30,10 +30,10 @@ type replacement struct {
 	stated fs.FileMode // the mode that the caller stated
 	check  func() error
 
-	dir    directory // open from found on
+	dir    directory // open from found to the end
 	where  string    // its path
 	base   string    // the target's name in it
-	was    sys.Info  // what lay there when we looked
+	was    sys.Info  // what lay there when we looked; zero for nothing
 	exists bool
 
 	temp string // its name, from born on
@@ -171,7 +171,6 @@ func (r *replacement) rename() error {
 		return r.abandon(opCheck, lost)
 	}
 	if err == nil {
-		r.temp = ""
 		return nil
 	}
 	e := r.failure(opRename, "", err)
@@ -188,7 +187,7 @@ func (r *replacement) visible() bool {
 	if err != nil {
 		return !sys.IsKind(err, sys.NotExist)
 	}
-	return !r.exists || now.ID != r.was.ID
+	return now.ID != r.was.ID
 }
 
 // abandon ends a replacement before its rename, because of err.
@@ -203,7 +202,6 @@ func (r *replacement) abandon(op string, err error) error {
 func (r *replacement) discard(e *Error) (gone bool) {
 	if r.file != nil {
 		_ = r.file.Close()
-		r.file = nil
 	}
 	err := r.dir.remove(r.temp)
 	gone = sys.IsKind(err, sys.NotExist)
@@ -214,17 +212,11 @@ func (r *replacement) discard(e *Error) (gone bool) {
 	if err != nil && !gone {
 		e.Temp, e.left = inside(r.where, r.temp), err
 	}
-	r.temp = ""
 	return gone
 }
 
 // leave closes the directory.
-func (r *replacement) leave() {
-	if r.dir != nil {
-		_ = r.dir.Close()
-		r.dir = nil
-	}
-}
+func (r *replacement) leave() { _ = r.dir.Close() }
 
 func (r *replacement) failure(op, object string, err error) *Error {
 	return &Error{Op: op, Path: r.path, object: object, Err: err}

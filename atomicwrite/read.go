@@ -1,6 +1,10 @@
 package atomicwrite
 
-import "github.com/holdfast-go/holdfast/internal/sys"
+import (
+	"slices"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
 
 func readFile(s system, path string) ([]byte, error) {
 	var data []byte
@@ -31,6 +35,7 @@ func readAll(f file) ([]byte, error) {
 	const least, most = 512, 1 << 30
 	data := make([]byte, 0, min(info.Size+1, most)+least)
 	for {
+		data = slices.Grow(data, least)
 		n, err := f.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
 		if err != nil {
@@ -38,9 +43,6 @@ func readAll(f file) ([]byte, error) {
 		}
 		if n == 0 {
 			return data, nil
-		}
-		if len(data) == cap(data) {
-			data = append(data, 0)[:len(data)]
 		}
 	}
 }

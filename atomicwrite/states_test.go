@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // TestStates stops in each state of the protocol, looks at the disk, and fails the operation that leads out of it.
@@ -40,7 +42,7 @@ func TestStates(t *testing.T) {
 			look := func() (d disk) {
 				d = disk{contentOf(t, path), none}
 				if found := temps(t, dir); len(found) == 1 {
-					data, err := os.ReadFile(found[0])
+					data, err := ReadFile(found[0]) // the writer has it open
 					require.NoError(t, err)
 					d.temp = string(data)
 				}
@@ -68,6 +70,23 @@ func TestStates(t *testing.T) {
 			assert.Equal(t, c.replaced, e.Replaced)
 		})
 	}
+	t.Run("abandoned, by somebody who removed both files", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "file")
+		put(t, path, oldContent, 0o600)
+		m := newMachine()
+		m.fail = func(op string, _ int) error {
+			if op != "replace" {
+				return nil
+			}
+			for _, gone := range append(temps(t, filepath.Dir(path)), path) {
+				require.NoError(t, os.Remove(gone))
+			}
+			return sys.NotExist
+		}
+		var e *Error
+		require.ErrorAs(t, writeFile(m, path, []byte(newContent), 0o600, newOptions(nil)), &e)
+		assert.Equal(t, Error{Op: opRename, Path: path, Err: sys.NotExist}, *e)
+	})
 	t.Run("abandoned", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "file")
 		put(t, path, oldContent, 0o600)
@@ -84,4 +103,29 @@ func TestStates(t *testing.T) {
 		assert.Equal(t, newContent, contentOf(t, e.Temp))
 		assert.Equal(t, oldContent, contentOf(t, path))
 	})
+}
+
+func TestSyncPolicies(t *testing.T) {
+	for _, c := range []struct {
+		name                 string
+		opts                 []Option
+		files, dirs, parents int
+	}{
+		{"by default", nil, 1, 1, 3},
+		{"all", []Option{Sync(SyncAll)}, 1, 1, 3},
+		{"file", []Option{Sync(SyncFile)}, 1, 0, 0},
+		{"none", []Option{Sync(SyncNone)}, 0, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			m := newMachine()
+			require.NoError(t, writeFile(m, filepath.Join(dir, "file"), nil, 0o600, newOptions(c.opts)))
+			assert.Equal(t, c.files, m.count("sync"))
+			assert.Equal(t, c.dirs, m.count("syncDir"))
+
+			m = newMachine()
+			require.NoError(t, writeFile(m, filepath.Join(dir, "a", "b", "file"), nil, 0o600, newOptions(c.opts)))
+			assert.Equal(t, c.parents, m.count("syncDir"))
+		})
+	}
 }

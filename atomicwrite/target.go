@@ -32,7 +32,7 @@ func (r *replacement) find() error {
 			r.leave()
 			return err
 		}
-		if !r.opt.follow || !r.exists || r.was.Mode&fs.ModeSymlink == 0 {
+		if !r.opt.follow || r.was.Mode&fs.ModeSymlink == 0 {
 			return r.permit()
 		}
 		r.leave()
@@ -76,9 +76,7 @@ func (r *replacement) makeDir(path string) error {
 		err = r.sys.mkdir(path, r.opt.parentMode)
 	}
 	switch {
-	case sys.IsKind(err, sys.Exists):
-		return nil
-	case err != nil && r.reachable(path): // read-only and automounted places refuse before they look
+	case err != nil && r.reachable(path): // made by another, or on a file system that refuses before it looks
 		return nil
 	case err != nil:
 		return r.failure(opMakeDir, path, err)
@@ -122,18 +120,17 @@ func (r *replacement) look() error {
 
 // permit refuses what a file must not replace.
 func (r *replacement) permit() error {
-	mode := r.was.Mode
+	mode := r.was.Mode // 0, as of a regular file, for nothing
 	switch {
-	case !r.exists, mode.IsRegular(), mode&fs.ModeSymlink != 0:
-		return nil
 	case mode.IsDir():
 		r.leave()
 		return r.failure(opRefuse, "", ErrIsDirectory)
-	case r.opt.refuse:
+	case mode.IsRegular(), mode&fs.ModeSymlink != 0, !r.opt.refuse:
+		return nil
+	default:
 		r.leave()
 		return r.failure(opRefuse, "", fmt.Errorf("%w but %s", ErrIrregular, nature(mode)))
 	}
-	return nil
 }
 
 // nature names what a file is that is not regular.

@@ -21,7 +21,7 @@ func (m memory) ReadAt(p []byte, offset int64) (int, error) { return copy(p, m[o
 // unchanged reports whether the target has this content already, and nothing else is to be done but making it durable,
 // which is done here. What cannot be found out counts as changed.
 func (r *replacement) unchanged(c content) bool {
-	if !r.exists || !r.was.Regular() || r.was.Size != c.size() || !r.modeFits() {
+	if !r.was.Regular() || r.was.Size != c.size() || !r.modeFits() {
 		return false
 	}
 	f, err := r.dir.open(r.base)

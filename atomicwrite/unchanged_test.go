@@ -1,6 +1,7 @@
 package atomicwrite
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,6 +40,7 @@ func TestIfChanged(t *testing.T) {
 		{name: "narrower than exact", old: long, next: long, there: 0o600, stated: 0o644, opts: []Option{ExactMode()}, written: !windows},
 		{name: "exact", old: long, next: long, there: 0o644, stated: 0o644, opts: []Option{ExactMode()}},
 		{name: "mode kept", old: long, next: long, there: 0o644, stated: 0o600, opts: []Option{KeepMode()}},
+		{name: "mode kept, even of set-id", old: long, next: long, there: 0o755 | fs.ModeSetuid, stated: 0o600, opts: []Option{KeepMode()}},
 		{name: "mode kept, exact otherwise", old: long, next: long, there: 0o644, stated: 0o600, opts: []Option{KeepMode(), ExactMode()}},
 		{name: "read-only", old: long, next: long, there: 0o400, stated: 0o600, opts: []Option{ExactMode()}, written: true},
 	} {
@@ -101,7 +103,9 @@ func TestIfChangedIsDurable(t *testing.T) {
 		name    string
 		policy  SyncPolicy
 		refused string // this operation
+		nth     int    // only the first, if 0
 		answer  error
+		content string // newContent if empty
 		steps   map[string]int
 	}{
 		{name: "all", policy: SyncAll, steps: map[string]int{"sync": 1, "syncDir": 1, "replace": 0}},
@@ -119,6 +123,11 @@ func TestIfChangedIsDurable(t *testing.T) {
 		{name: "directory failed", policy: SyncAll, refused: "syncDir", answer: sys.IO, steps: map[string]int{"syncDir": 2, "replace": 1}},
 		{name: "cannot be read", policy: SyncNone, refused: "open", answer: sys.AccessDenied, steps: map[string]int{"replace": 1}},
 		{name: "cannot be looked at", policy: SyncNone, refused: "stat", answer: sys.IO, steps: map[string]int{"replace": 1}},
+		{
+			name: "reading the end fails", policy: SyncNone, refused: "read", nth: 2, answer: sys.IO,
+			steps: map[string]int{"replace": 1},
+		},
+		{name: "of another length", content: oldContent, steps: map[string]int{"open": 0, "replace": 1}},
 		{name: "reading fails", policy: SyncNone, refused: "read", answer: sys.IO, steps: map[string]int{"replace": 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -126,16 +135,17 @@ func TestIfChangedIsDurable(t *testing.T) {
 			put(t, path, newContent, 0o600)
 			m := newMachine()
 			m.fail = func(op string, _ int) error {
-				if op == c.refused && m.count(op) == 1 {
+				if op == c.refused && m.count(op) == max(c.nth, 1) {
 					return c.answer
 				}
 				return nil
 			}
-			require.NoError(t, writeFile(m, path, []byte(newContent), 0o600, newOptions([]Option{IfChanged(), Sync(c.policy)})))
+			data := cmp.Or(c.content, newContent)
+			require.NoError(t, writeFile(m, path, []byte(data), 0o600, newOptions([]Option{IfChanged(), Sync(c.policy)})))
 			for op, n := range c.steps {
 				assert.Equal(t, n, m.count(op), op)
 			}
-			assert.Equal(t, newContent, contentOf(t, path))
+			assert.Equal(t, data, contentOf(t, path))
 		})
 	}
 }
@@ -155,3 +165,35 @@ func TestIfChangedLooksAgain(t *testing.T) {
 	require.NoError(t, writeFile(m, path, []byte(newContent), 0o600, newOptions([]Option{IfChanged()})))
 	assert.Equal(t, 1, m.count("replace"))
 }
+
+// TestIfChangedCannotReadBack: what was streamed cannot be compared, so it is published.
+func TestIfChangedCannotReadBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	put(t, path, newContent, 0o600)
+	m := newMachine()
+	m.fail = func(op string, _ int) error {
+		if op == "readAt" {
+			return injected
+		}
+		return nil
+	}
+	w, err := create(m, path, 0o600, newOptions([]Option{IfChanged()}))
+	require.NoError(t, err)
+	_, err = w.Write([]byte(newContent))
+	require.NoError(t, err)
+	require.NoError(t, w.Commit())
+	assert.Equal(t, 1, m.count("readAt"))
+	assert.Equal(t, 1, m.count("replace"))
+
+	r := replacement{sys: osSystem{}, opt: newOptions(nil), path: path, stated: 0o600}
+	require.NoError(t, r.find())
+	defer r.leave()
+	assert.False(t, r.unchanged(vanished{}))
+}
+
+// vanished is content of the right size of which nothing can be read.
+type vanished struct{}
+
+func (vanished) size() int64 { return int64(len(newContent)) }
+
+func (vanished) ReadAt([]byte, int64) (int, error) { return 0, nil }

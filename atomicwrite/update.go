@@ -89,10 +89,10 @@ func (r *replacement) makeParent() error {
 
 // old reads what lies at the target, through a link if it is one.
 func (r *replacement) old() (data []byte, exists bool, err error) {
-	if r.exists && r.was.Mode&fs.ModeSymlink != 0 {
+	if r.was.Mode&fs.ModeSymlink != 0 {
 		return r.oldReferent()
 	}
-	if !r.exists || !r.was.Regular() {
+	if !r.was.Regular() {
 		return nil, false, nil
 	}
 	err = persist(r.sys, func() error {
@@ -105,7 +105,7 @@ func (r *replacement) old() (data []byte, exists bool, err error) {
 		return err
 	})
 	switch {
-	case sys.IsKind(err, sys.NotExist): // removed since we looked, by somebody who does not lock
+	case sys.IsKind(err, sys.NotExist):
 		return nil, false, nil
 	case err != nil:
 		return nil, false, r.failure(opRead, "", err)

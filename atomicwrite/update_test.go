@@ -158,6 +158,32 @@ func TestUpdateWithoutTheLock(t *testing.T) {
 		assert.NotContains(t, err.Error(), "\n", "one line")
 		require.NoError(t, os.Remove(path+".stolen"))
 	})
+	lose := func() error { return os.Rename(path+".lock", path+".stolen") }
+	t.Run("lost meanwhile, and another of fn's own", func(t *testing.T) {
+		other := &Error{Op: "do fn's own", Path: "other", Err: filelock.ErrLost}
+		err := Update(t.Context(), path, 0o600, func([]byte, bool) ([]byte, error) {
+			require.NoError(t, lose())
+			return nil, other
+		})
+		require.ErrorIs(t, err, other)
+		assert.Contains(t, err.Error(), path+".lock was taken away")
+		require.NoError(t, os.Remove(path+".stolen"))
+	})
+	t.Run("lost and context ended meanwhile", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := Update(ctx, path, 0o600, func([]byte, bool) ([]byte, error) {
+			cancel()
+			return []byte(newContent), lose()
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, filelock.ErrLost)
+		require.NoError(t, os.Remove(path+".stolen"))
+	})
+	t.Run("no directory for it", func(t *testing.T) {
+		err := Update(t.Context(), filepath.Join(path, "below a file"), 0o600, nil)
+		require.Error(t, err)
+		assert.IsType(t, &Error{}, err)
+	})
 	t.Run("context ended meanwhile", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stop := errors.New("stopped")

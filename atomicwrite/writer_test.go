@@ -139,19 +139,6 @@ func TestWritesThatWriteNothingEnd(t *testing.T) {
 	assert.Empty(t, names(t, filepath.Dir(path)))
 }
 
-func TestWritesAreNotTooLarge(t *testing.T) {
-	m := newMachine()
-	m.fail = func(op string, _ int) error {
-		if op == "write" {
-			return injected
-		}
-		return nil
-	}
-	data := make([]byte, 1<<30+1) // never touched
-	require.ErrorIs(t, writeFile(m, filepath.Join(t.TempDir(), "file"), data, 0o600, newOptions(nil)), injected)
-	assert.Equal(t, 1<<30, m.largest)
-}
-
 // TestWriterStaysInItsDirectory moves the working directory and the directory itself while a writer is open.
 func TestWriterStaysInItsDirectory(t *testing.T) {
 	base := t.TempDir()
