@@ -79,9 +79,8 @@ func TestMutants(t *testing.T) {
 	if os.Getenv(mutantEnv) != "" {
 		t.Skip("this is a mutant")
 	}
-	t.Parallel()
 	chosen := mutants
-	if os.Getenv("HOLDFAST_REQUIRE") == "" {
+	if !wholeProof() {
 		chosen = mutants[len(mutants)-8 : len(mutants)-4]
 	}
 	for _, m := range chosen {
@@ -117,7 +116,7 @@ func (m mutant) run(t *testing.T, tests string) (out string) {
 	require.NoError(t, err)
 	write(t, overlay, fmt.Appendf(nil, `{"Replace":{%q:%q}}`, here, changed))
 	cmd := exec.Command("go", "test", "-count=1", "-vet=off", "-overlay="+overlay, "-run=^("+tests+")$", ".")
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "HOLDFAST_REQUIRE=", mutantEnv+"=1")
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "HOLDFAST_PROOF=", "HOLDFAST_REQUIRE=", mutantEnv+"=1")
 	result, err := cmd.CombinedOutput()
 	require.Error(t, err, "%s survived:\n%s", m.name, result)
 	assert.NotContains(t, string(result), "[build failed]")

@@ -16,7 +16,7 @@ const (
 	unnamed   form = iota // an unnamed file is linked: nothing is left by a kill
 	moved                 // a temporary name is renamed without replacing
 	linked                // a temporary name is linked, then unlinked
-	exclusive             // O_EXCL, then written: a kill in between leaves an empty lock that nobody can prove dead
+	exclusive             // O_EXCL, then written: a kill right after it leaves an empty lock that nobody can prove dead
 	forms
 )
 
@@ -157,8 +157,10 @@ func (c *contender) publishExclusive(name string) (*inode, error) {
 	return i, nil
 }
 
-// prepare makes f a whole record of ours: mode, guard, bytes, attribute, in this order. patient waits for a prober to let
-// go of the guard; without the guard the record is as good, and its attribute says so.
+// prepare makes f a whole record of ours: mode, guard, attribute, bytes, in this order. patient waits for a prober to let
+// go of the guard; without the guard the record is as good, and its attribute says so. Where f has its name already, the
+// attribute must come before the bytes: a number alone would be judged by a contender in another namespace, and an empty
+// file with an attribute can be judged, one without cannot.
 func (c *contender) prepare(f file, patient bool) (*inode, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -172,17 +174,17 @@ func (c *contender) prepare(f file, patient bool) (*inode, error) {
 	i := &inode{file: f, id: info.ID, guarded: c.guard(f, patient), preparedAt: c.sys.now()}
 	me := c.sys.self()
 	var buf [attributeSize]byte
+	if me.BootKnown() {
+		a := newAttribute(me, info.ID.Dev, i.guarded, f.Local(), i.preparedAt)
+		// A file system that refuses it leaves the record to be judged like a Node writer's.
+		_ = f.SetAttribute(attributeName, a.append(buf[:0]))
+	}
 	for record := appendRecord(buf[:0], me.PID); len(record) > 0; {
 		n, err := f.Write(record)
 		if err != nil {
 			return nil, err
 		}
 		record = record[n:]
-	}
-	if me.BootKnown() {
-		a := newAttribute(me, info.ID.Dev, i.guarded, f.Local(), i.preparedAt)
-		// A file system that refuses it leaves the record to be judged like a Node writer's.
-		_ = f.SetAttribute(attributeName, a.append(buf[:0]))
 	}
 	return i, nil
 }

@@ -164,7 +164,9 @@ func operatorScript(a *actor) {
 	_ = a.step("rm", simLock, nil, func() error {
 		if i := a.names[simLock]; i != nil {
 			a.operator = true
-			i.holder = nil // its holder has lost it, and nobody is to blame
+			if !a.rules.windows || i.handles == 0 { // otherwise the name keeps everybody out until its holder lets go
+				i.holder = nil // its holder has lost it, and nobody is to blame
+			}
 			a.unname(simLock, i)
 		}
 		return nil

@@ -2,6 +2,7 @@ package filelock
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -53,25 +54,28 @@ type explorer struct {
 	seen    map[uint64]struct{}
 	prefix  []int
 	widths  []int
-	workers []worker
+	workers []*worker
 	blamed  map[string]bool
 }
 
-// worker is a goroutine that runs the scripts of one actor of each run, since a new goroutine for each would spend its time
-// on growing its stack.
+// worker is a coroutine that runs the scripts of one actor of each run: a switch costs no more than a call, and its stack
+// has grown already.
 type worker struct {
-	scripts chan func()
-	parked  chan struct{}
-	verdict chan choice
+	next    func() (struct{}, bool)
+	stop    func()
+	park    func(struct{}) bool
+	script  func()
+	verdict choice
 }
 
-func newWorker() worker {
-	w := worker{make(chan func()), make(chan struct{}), make(chan choice)}
-	go func() {
-		for script := range w.scripts {
-			script()
+func newWorker() *worker {
+	w := &worker{}
+	w.next, w.stop = iter.Pull(func(park func(struct{}) bool) {
+		w.park = park
+		for again := true; again; again = park(struct{}{}) {
+			w.script()
 		}
-	}()
+	})
 	return w
 }
 
@@ -79,7 +83,7 @@ func explore(w world, limit time.Duration) (r result) {
 	e := &explorer{world: w, seen: map[uint64]struct{}{}, blamed: map[string]bool{}}
 	defer func() {
 		for _, w := range e.workers {
-			close(w.scripts)
+			w.stop()
 		}
 	}()
 	for began := time.Now(); time.Since(began) < limit; {
@@ -192,14 +196,11 @@ func (m *machine) options(kills, faults int) (list []option) {
 }
 
 // start runs the actor up to its first step.
-func (a *actor) start(w worker) {
-	a.parked, a.verdict = w.parked, w.verdict
+func (a *actor) start(w *worker) {
+	a.on = w
 	a.alive[a.number()] = a
-	w.scripts <- func() {
-		a.play()
-		a.parked <- struct{}{}
-	}
-	<-a.parked
+	w.script = a.play
+	w.next()
 }
 
 // play runs the actor's script to its end, which may be a kill.
@@ -222,8 +223,8 @@ func (m *machine) do(o option) {
 		m.note(o.actor, "is killed before %s", o.actor.next.op)
 		o.actor.kill()
 	}
-	o.actor.verdict <- o.choice
-	<-o.actor.parked
+	o.actor.on.verdict = o.choice
+	o.actor.on.next()
 }
 
 // kill ends the process: what it had is on disk, and nothing else of it has an effect.
@@ -242,8 +243,8 @@ func (m *machine) abort() {
 	for _, a := range m.actors {
 		if !a.ended {
 			a.dead = true
-			a.verdict <- choice{kill: true}
-			<-a.parked
+			a.on.verdict = choice{kill: true}
+			a.on.next()
 		}
 	}
 }

@@ -85,8 +85,7 @@ type actor struct {
 	table  *process
 	wait   time.Duration
 
-	parked  chan struct{}
-	verdict chan choice
+	on      *worker
 	next    pending // the step that it is about to do
 	history uint64
 	serial  uint64 // of its inodes
@@ -126,8 +125,8 @@ func (a *actor) step(op, name string, faults []sys.Kind, effect func() error) er
 	}
 	if !a.auto {
 		a.next = pending{op, faults}
-		a.parked <- struct{}{}
-		c = <-a.verdict
+		a.on.park(struct{}{})
+		c = a.on.verdict
 		if c.kill {
 			panic(killedActor{})
 		}
@@ -445,11 +444,13 @@ func (a *actor) unname(name string, i *simInode) {
 			a.removed++
 			a.untold = !a.node
 		}
-		i.holder = nil
 	}
 	if a.rules.windows && i.handles > 0 {
 		i.unlinked = true
 		return
+	}
+	if name == simLock {
+		i.holder = nil
 	}
 	delete(a.names, name)
 }
