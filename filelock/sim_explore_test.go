@@ -39,10 +39,13 @@ type result struct {
 	blamed       []string
 }
 
+// cutShort ends the line of a world whose schedules were not all tried.
+const cutShort = "cut short"
+
 func (r result) line(name string) string {
 	end := "all"
 	if !r.complete {
-		end = "cut short"
+		end = cutShort
 	}
 	return fmt.Sprintf("%-75s %8d runs %8d states, %s", name, r.runs, r.states, end)
 }
