@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/layering"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/testenv"
 )
 
 // childEnv makes the test binary one of the children instead of running tests. Its value is the child's name and its
@@ -26,7 +27,7 @@ var children = map[string]func(args []string) error{}
 func TestMain(m *testing.M) {
 	call, isChild := os.LookupEnv(childEnv)
 	if !isChild {
-		os.Exit(m.Run())
+		os.Exit(testenv.Run(m))
 	}
 	args := strings.Split(call, childSeparator)
 	if err := children[args[0]](args[1:]); err != nil {

@@ -3,13 +3,11 @@ package filelock
 import (
 	"bufio"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/testenv"
 )
 
 // children are what this test binary does when it is started again as another process.
@@ -34,14 +33,7 @@ const childEnv = "HOLDFAST_TEST_CHILD"
 func TestMain(m *testing.M) {
 	what := os.Getenv(childEnv)
 	if what == "" {
-		before := runtime.NumGoroutine()
-		code := m.Run()
-		fuzzing := flag.Lookup("test.fuzz").Value.String() != "" // which has goroutines of its own
-		if left := leaks(before); code == 0 && !fuzzing && len(left) > 0 {
-			fmt.Println("FAIL: left open:", strings.Join(left, "\n"))
-			code = 1
-		}
-		os.Exit(code)
+		os.Exit(testenv.Run(m))
 	}
 	if err := children[what](os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -346,6 +346,63 @@ func TestEmptyLockWithItsAttribute(t *testing.T) {
 	require.NoError(t, l.Release())
 }
 
+// Every state that a power cut can leave of a lock and a claim on it, names and attributes kept, data perhaps not: the next
+// boot's contender gets in, or its error names the file that nobody can prove dead.
+func TestStatesAfterAPowerCut(t *testing.T) {
+	type file struct{ data, attribute bool }
+	states := map[string]*file{
+		"absent": nil, "whole": {true, true}, "empty": {false, true}, "without its attribute": {true, false}, "bare": {false, false},
+	}
+	dead := record(deadPID(t))
+	leave := func(t *testing.T, path string, f *file) {
+		if f == nil {
+			return
+		}
+		content := dead
+		if !f.data {
+			content = nil
+		}
+		if f.attribute {
+			forge(t, strings.TrimSuffix(path, lockSuffix), content, func(a *attribute) { a.pid, a.boot[3] = 4242, a.boot[3]+1 })
+			return
+		}
+		write(t, path, content)
+	}
+	for lockState, l := range states {
+		for claimState, c := range states {
+			t.Run("lock "+lockState+", claim "+claimState, func(t *testing.T) {
+				path := target(t)
+				leave(t, path+lockSuffix, l)
+				content := dead
+				if l != nil && !l.data {
+					content = nil
+				}
+				claim := filepath.Join(filepath.Dir(path), claimName("settings.json.lock", content))
+				if c != nil {
+					leave(t, filepath.Join(filepath.Dir(path), "claim.lock"), c)
+					require.NoError(t, os.Rename(filepath.Join(filepath.Dir(path), "claim.lock"), claim))
+				}
+				got, err := try(t, path)
+				bare := lockState == "bare" || claimState == "bare" && lockState != "absent"
+				if !bare {
+					require.NoError(t, err)
+					require.NoError(t, got.Release())
+					return
+				}
+				var held *HeldError
+				require.ErrorAs(t, err, &held)
+				assert.True(t, held.Stuck())
+				culprit := path + lockSuffix
+				if lockState != "bare" {
+					culprit = claim
+				}
+				assert.Contains(t, err.Error(), culprit)
+				assert.Contains(t, err.Error(), "is empty")
+			})
+		}
+	}
+}
+
 // A shell script writes over a dead holder's lock: inode and attribute stay, and the attribute no longer counts.
 func TestRecordWrittenOverALock(t *testing.T) {
 	path := target(t)

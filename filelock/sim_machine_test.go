@@ -65,7 +65,7 @@ func newMachine(r rules) *machine {
 
 func (m *machine) note(a *actor, format string, args ...any) {
 	if m.tracing {
-		m.trace = append(m.trace, fmt.Sprintf("%-8s %s", a.name, fmt.Sprintf(format, args...)))
+		m.trace = append(m.trace, fmt.Sprintf("%3d  %-8s %s", len(m.trace)+1, a.name, fmt.Sprintf(format, args...)))
 	}
 }
 
