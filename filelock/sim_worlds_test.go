@@ -115,7 +115,8 @@ func TestInterleavings(t *testing.T) {
 		t.Skip("the same on every system")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // each run makes a small machine and drops it
-	limit, full := 20*time.Second, wholeProof()
+	only, mutated := os.LookupEnv(mutantEnv)
+	limit, full := 20*time.Second, wholeProof() || mutated
 	if full {
 		limit = 10 * time.Minute
 	}
@@ -123,7 +124,7 @@ func TestInterleavings(t *testing.T) {
 	var jobs []world
 	for _, v := range variants {
 		for _, w := range worlds {
-			if w.only != "" && w.only != v.name || w.full && (!full || v.twoOnly) || !sound(w, v.rules) {
+			if only != "" && w.name != only || w.only != "" && w.only != v.name || w.full && (!full || v.twoOnly) || !sound(w, v.rules) {
 				continue
 			}
 			w.rules, w.variant = v.rules, v.name

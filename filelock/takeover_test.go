@@ -568,7 +568,7 @@ func TestThePinIsWhatHolds(t *testing.T) {
 	t.Parallel()
 	for _, m := range mutants {
 		if m.name == "no pin" {
-			out := m.run(t, "TestNumberReusedBetweenClaimAndSecondProbe")
+			out := m.run(t, "TestNumberReusedBetweenClaimAndSecondProbe", "")
 			assert.Contains(t, out, "B removed the lock of a live holder")
 			return
 		}
