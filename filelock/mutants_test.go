@@ -62,7 +62,7 @@ var mutants = []mutant{
 	{"somebody else's claim is removed", "takeover.go", "if c.means(claim.name, claim.id) {", "if true {", "TestChangedBetweenLookAndAct"},
 	{"the successor is not told", "takeover.go", "c.taken = &Takeover{PID: dead.pid, Proof: string(dead.proof), Since: since}", "_ = since", "dead holder: A B"},
 	{"the name is free in a takeover", "takeover.go", "if claim.ours != nil && !c.sys.namesLinger() {", "if false {", "TestThirdContenderKnows"},
-	{"a lock that cannot be ended counts as ended", "takeover.go", "if err == nil || c.means(c.name, claim.id) {", "if true {", "dead holder: A B, a fault"},
+	{"a lock that cannot be ended counts as ended", "takeover.go", "if err == nil || c.means(c.name, claim.id) {", "if true {", "TestTakeoverWithAFailingStep"},
 
 	{"the guard goes before the name", "hold.go", "\terr := l.unpublish()\n", "\tl.inode.file.Close()\n\terr := l.unpublish()\n", "A B"},
 	{"a release removes whatever is there", "hold.go", "\tif l.err == nil {\n\t\tl.verify()\n\t}\n", "", "TestReleaseOrder|TestLockDeletedWhileHeld|TestWithReturnsTheLoss"},
