@@ -108,7 +108,7 @@ func irregularTargets(t *testing.T) {
 			_, err = Create(path, 0o600)
 			require.ErrorIs(t, err, c.kind)
 
-			err = WriteFile(path, nil, 0o600, RefuseIrregular(false), IfChanged())
+			err = WriteFile(path, nil, 0o600, RefuseIrregular(false), IfChanged(), Sync(SyncNone))
 			if c.kind == ErrIsDirectory {
 				require.ErrorIs(t, err, c.kind, "a directory is refused always")
 				assert.Equal(t, before, modeOf(t, path))
