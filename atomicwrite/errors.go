@@ -3,11 +3,10 @@ package atomicwrite
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/holdfast-go/holdfast/filelock"
+	"github.com/holdfast-go/holdfast/internal/oneline"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -92,12 +91,12 @@ func (e *Error) Is(target error) bool {
 // Error is one line: what failed, why, what is on disk now, what to do next.
 func (e *Error) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: cannot %s", shown(e.Path), e.Op)
+	fmt.Fprintf(&b, "%s: cannot %s", oneline.Path(e.Path), e.Op)
 	if e.object != "" {
-		b.WriteString(" " + shown(e.object))
+		b.WriteString(" " + oneline.Path(e.object))
 	}
 	if e.Err != nil {
-		b.WriteString(": " + shown(e.Err.Error()))
+		b.WriteString(": " + oneline.Path(e.Err.Error()))
 	}
 	if advice := e.advice(); advice != "" {
 		b.WriteString("; " + advice)
@@ -109,9 +108,9 @@ func (e *Error) Error() string {
 		b.WriteString("; the new content is in place")
 	}
 	if e.Temp != "" {
-		fmt.Fprintf(&b, "; the temporary file %s is left, remove it", shown(e.Temp))
+		fmt.Fprintf(&b, "; the temporary file %s is left, remove it", oneline.Path(e.Temp))
 		if e.left != nil {
-			b.WriteString(": " + shown(e.left.Error()))
+			b.WriteString(": " + oneline.Path(e.left.Error()))
 		}
 	}
 	return b.String()
@@ -154,12 +153,4 @@ func (e *Error) deniedAdvice() string {
 		return "it takes read permission on the directory; Sync(SyncFile) does without"
 	}
 	return ""
-}
-
-// shown is a text as a message shows it: as it is, or quoted if it would not print on one line.
-func shown(s string) string {
-	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.Quote(s)
-	}
-	return s
 }

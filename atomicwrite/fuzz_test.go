@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/holdfast-go/holdfast/internal/oneline"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -69,14 +70,14 @@ func FuzzErrorText(f *testing.F) {
 			if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 				t.Errorf("does not print on one line: %q", text)
 			}
-			named := len(shown(path)) + len(shown(object)) + len(shown(temp)) + 2*len(shown(words+": "+known.Error()))
+			named := len(oneline.Path(path)) + len(oneline.Path(object)) + len(oneline.Path(temp)) + 2*len(oneline.Path(words+": "+known.Error()))
 			if len(text) > 400+named {
 				t.Errorf("%d bytes beside what it names: %s", len(text)-named, text)
 			}
-			if !strings.HasPrefix(text, shown(path)) {
+			if !strings.HasPrefix(text, oneline.Path(path)) {
 				t.Errorf("does not begin with the path: %s", text)
 			}
-			if temp != "" && !strings.Contains(text, shown(temp)) {
+			if temp != "" && !strings.Contains(text, oneline.Path(temp)) {
 				t.Errorf("does not name the temporary file that is left: %s", text)
 			}
 			if reason != nil && !errors.Is(e, reason) {

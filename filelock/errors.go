@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
+
+	"github.com/holdfast-go/holdfast/internal/oneline"
 )
 
 // The errors to branch on. The structs behind them have the facts.
@@ -40,7 +41,9 @@ type Error struct {
 	Err  error
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s: cannot %s: %v", shown(e.Path), e.Op, e.Err) }
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: cannot %s: %v", oneline.Path(e.Path), e.Op, e.Err)
+}
 
 // Unwrap returns the system's error.
 func (e *Error) Unwrap() error { return e.Err }
@@ -90,18 +93,18 @@ func (e *HeldError) Stuck() bool { return e.Holder.State == Unproven || e.Holder
 // Error is one line: what, who, since when, what next.
 func (e *HeldError) Error() string {
 	var b strings.Builder
-	b.WriteString(shown(e.Path))
+	b.WriteString(oneline.Path(e.Path))
 	h := e.Holder
 	next := "wait longer, or end that process"
 	switch {
 	case e.Claim != "" && h.State == Unproven:
-		fmt.Fprintf(&b, " is left by a dead holder, and the claim %s on it is unproven: %s", shown(e.Claim), h.Why)
+		fmt.Fprintf(&b, " is left by a dead holder, and the claim %s on it is unproven: %s", oneline.Path(e.Claim), h.Why)
 		next = "find out which program made that claim"
 	case e.Claim != "" && h.State == Dead:
-		fmt.Fprintf(&b, " is left by a dead holder, and the claim %s on it by %s", shown(e.Claim), h.who())
+		fmt.Fprintf(&b, " is left by a dead holder, and the claim %s on it by %s", oneline.Path(e.Claim), h.who())
 		next = "this file system has no kernel locks to adopt that claim with: remove the claim"
 	case e.Claim != "":
-		fmt.Fprintf(&b, " is being taken over by %s through the claim %s", h.who(), shown(e.Claim))
+		fmt.Fprintf(&b, " is being taken over by %s through the claim %s", h.who(), oneline.Path(e.Claim))
 		next = "try again"
 	case h.State == Ourselves:
 		fmt.Fprintf(&b, " is held by this process (PID %d)", h.PID)
@@ -136,7 +139,7 @@ func (h Holder) who() string {
 	case h.State == Dead:
 		return s + ", which has exited"
 	case h.Command != "":
-		s += " (" + clean(h.Command, 80) + ")"
+		s += " (" + oneline.Text(h.Command, 80) + ")"
 	}
 	if h.State == OtherUser {
 		s += " of another user"
@@ -156,7 +159,7 @@ func (e *LostError) Is(target error) bool { return target == ErrLost }
 
 func (e *LostError) Error() string {
 	return fmt.Sprintf("%s was taken away while held: %s; check what it protects, others may have written it meanwhile",
-		shown(e.Path), e.Found)
+		oneline.Path(e.Path), e.Found)
 }
 
 // waitError is the end of the caller's context during a wait. It unwraps to the context's error and its cause.
@@ -173,7 +176,7 @@ func (e *waitError) Error() string {
 	if e.holder.PID != 0 {
 		who = e.holder.who()
 	}
-	return fmt.Sprintf("%s: stopped waiting for %s after %s: %v", shown(e.path), who, round(e.waited), e.cause)
+	return fmt.Sprintf("%s: stopped waiting for %s after %s: %v", oneline.Path(e.path), who, round(e.waited), e.cause)
 }
 
 func (e *waitError) Unwrap() []error { return []error{e.ctx, e.cause} }
@@ -194,26 +197,4 @@ func round(d time.Duration) time.Duration {
 		return d.Round(time.Millisecond)
 	}
 	return d.Round(time.Second / 10)
-}
-
-// shown is a path as a message shows it: as it is, or quoted if it would not print.
-func shown(path string) string {
-	if strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.Quote(path)
-	}
-	return path
-}
-
-// clean makes foreign text fit for one line.
-func clean(s string, most int) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, s)
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
 }

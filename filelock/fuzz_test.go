@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"github.com/holdfast-go/holdfast/internal/oneline"
 )
 
 // The grammar of a record, told apart from the parser by other means.
@@ -32,24 +34,6 @@ func FuzzRecord(f *testing.F) {
 		}
 		if text := describeBytes(b); strings.ContainsFunc(text, unicode.IsControl) || len(text) > 200 {
 			t.Errorf("%q", text)
-		}
-	})
-}
-
-// What is read as an attribute is what would be written.
-func FuzzAttribute(f *testing.F) {
-	f.Add(attribute{guarded: true, local: true, pid: 4242, start: 5, boot: [16]byte{1}, prepared: time.Unix(1, 2)}.append(nil))
-	f.Add([]byte("HF1"))
-	f.Add(make([]byte, attributeSize))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		a, ok := parseAttribute(b)
-		if !ok {
-			return
-		}
-		again := a.append(nil)
-		again[3] = b[3] // flags that a later version may add
-		if string(again) != string(b) {
-			t.Errorf("%x became %x", b, again)
 		}
 	})
 }
@@ -84,11 +68,11 @@ func FuzzErrorText(f *testing.F) {
 			if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 				t.Errorf("does not print: %q", text)
 			}
-			paths := len(shown(path)) + len(shown(claim))
+			paths := len(oneline.Path(path)) + len(oneline.Path(claim))
 			if len(text) > 400+paths {
 				t.Errorf("%d bytes beside its paths: %s", len(text)-paths, text)
 			}
-			if h.State != Dead && regexp.MustCompile(`\b(rm|remove|delete)\b`).MatchString(strings.ReplaceAll(strings.ReplaceAll(text, shown(path), ""), clean(command, 80), "")) && claim == "" {
+			if h.State != Dead && regexp.MustCompile(`\b(rm|remove|delete)\b`).MatchString(strings.ReplaceAll(strings.ReplaceAll(text, oneline.Path(path), ""), oneline.Text(command, 80), "")) && claim == "" {
 				t.Errorf("advises a removal: %s", text)
 			}
 		}

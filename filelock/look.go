@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/holdfast-go/holdfast/internal/attribute"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -15,7 +16,7 @@ type sighting struct {
 	file      file // nil if it could not be opened, or was closed
 	bytes     []byte
 	pid       int // 0: nobody
-	attribute *attribute
+	attribute *attribute.Attribute
 	verdict   verdict
 	proof     proof
 	why       string // what was found instead of a record
@@ -65,8 +66,8 @@ func (c *contender) judge(s *sighting) {
 	}
 	s.bytes = append(s.bytes[:0], buf[:n]...)
 	s.pid, _ = parseRecord(s.bytes)
-	if a, ok := readAttribute(s.file); ok && (a.pid == s.pid || n == 0) {
-		s.attribute, s.pid = &a, a.pid
+	if a, ok := attribute.Read(s.file); ok && (a.PID == s.pid || n == 0) {
+		s.attribute, s.pid = &a, a.PID
 	}
 	s.verdict, s.proof = judge(evidence{
 		pid:       s.pid,
@@ -95,15 +96,6 @@ func readFull(f file, p []byte) (n int, err error) {
 		n += m
 	}
 	return n, nil
-}
-
-func readAttribute(f file) (attribute, bool) {
-	var buf [attributeSize + 1]byte
-	n, err := f.Attribute(attributeName, buf[:])
-	if err != nil {
-		return attribute{}, false
-	}
-	return parseAttribute(buf[:n])
 }
 
 func probeGuard(f file) guardState {
@@ -157,7 +149,7 @@ func kindOfFile(mode fs.FileMode) string {
 func (c *contender) holder(s *sighting) Holder {
 	h := Holder{PID: s.pid, Why: string(s.proof), Since: s.info.ModTime}
 	if s.attribute != nil {
-		h.Since = s.attribute.prepared
+		h.Since = s.attribute.Prepared
 	}
 	switch {
 	case s.verdict == gone:
@@ -172,7 +164,7 @@ func (c *contender) holder(s *sighting) Holder {
 		h.State = Alive
 	}
 	me := c.sys.self()
-	if (h.State == Alive || h.State == OtherUser) && (s.attribute == nil || s.attribute.boot == me.Boot && s.attribute.pidSpace == me.PIDSpace) {
+	if (h.State == Alive || h.State == OtherUser) && (s.attribute == nil || s.attribute.Boot == me.Boot && s.attribute.PIDSpace == me.PIDSpace) {
 		d := c.sys.describe(s.pid)
 		h.Command, h.Started = d.Command, d.Started
 	}

@@ -13,6 +13,8 @@ type options struct {
 	noTakeover bool
 	logger     *slog.Logger
 	onWait     func(Holder)
+	onAcquire  func(*Lock)
+	behalf     int
 }
 
 func newOptions(opts []Option) options {
@@ -39,3 +41,13 @@ func Logger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
 // OnWait has f called before each pause of a wait, at most 200 ms apart, with whoever is in the way then: for a display.
 // It runs on the waiting goroutine, which does not try again before f returns.
 func OnWait(f func(Holder)) Option { return func(o *options) { o.onWait = f } }
+
+// OnAcquire has f called once the lock is held, before Acquire returns and before With or Update runs its function: for a
+// display, and to look at [Lock.Takeover] where the lock itself is not at hand.
+func OnAcquire(f func(*Lock)) Option { return func(o *options) { o.onAcquire = f } }
+
+// OnBehalfOf has the lock's record name the process pid instead of this one: a child of ours that does what the lock is
+// for, and that we neither reap nor let begin before the lock is held. Others find the lock held as long as that process
+// lives, even if we are killed; and, if they are Go programs, as long as we hold it. After a normal end release first and
+// reap then: to others a child that was reaped is a dead holder.
+func OnBehalfOf(pid int) Option { return func(o *options) { o.behalf = pid } }

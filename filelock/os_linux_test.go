@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-go/holdfast/internal/attribute"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/testenv"
 )
@@ -260,7 +261,7 @@ func TestMainThreadHasEnded(t *testing.T) {
 }
 
 // forge writes a lock with an attribute that a test has changed.
-func forge(t *testing.T, path string, content []byte, change func(*attribute)) {
+func forge(t *testing.T, path string, content []byte, change func(*attribute.Attribute)) {
 	t.Helper()
 	write(t, path+lockSuffix, content)
 	f, err := os.Open(path + lockSuffix)
@@ -268,9 +269,9 @@ func forge(t *testing.T, path string, content []byte, change func(*attribute)) {
 	defer f.Close()
 	var st unix.Stat_t
 	require.NoError(t, unix.Fstat(int(f.Fd()), &st))
-	a := newAttribute(sys.Me(), st.Dev, true, true, time.Now())
+	a := attribute.New(sys.Me(), st.Dev, true, true, time.Now())
 	change(&a)
-	if err := unix.Fsetxattr(int(f.Fd()), attributeName, a.append(nil), 0); err != nil {
+	if err := unix.Fsetxattr(int(f.Fd()), attribute.Name, a.Append(nil), 0); err != nil {
 		t.Skipf("no user attributes here: %v", err)
 	}
 }
@@ -290,47 +291,47 @@ func TestAttributeOnDisk(t *testing.T) {
 	l, err := try(t, path)
 	require.NoError(t, err)
 	var raw [100]byte
-	n, err := unix.Getxattr(path+lockSuffix, attributeName, raw[:])
+	n, err := unix.Getxattr(path+lockSuffix, attribute.Name, raw[:])
 	if err != nil {
 		t.Skipf("no user attributes here: %v", err)
 	}
-	a, ok := parseAttribute(raw[:n])
+	a, ok := attribute.Parse(raw[:n])
 	require.True(t, ok)
 	me := sys.Me()
-	assert.Equal(t, newAttribute(me, l.inode.id.Dev, true, a.local, a.prepared), a)
+	assert.Equal(t, attribute.New(me, l.inode.id.Dev, true, a.Local, a.Prepared), a)
 	assert.NotZero(t, me.Start)
 	var ns unix.Stat_t
 	require.NoError(t, unix.Stat("/proc/self/ns/pid", &ns))
-	assert.Equal(t, uint32(ns.Ino), a.pidSpace)
+	assert.Equal(t, uint32(ns.Ino), a.PIDSpace)
 	require.NoError(t, unix.Stat("/proc/self/ns/time", &ns))
-	assert.Equal(t, uint32(ns.Ino), a.timeSpace)
+	assert.Equal(t, uint32(ns.Ino), a.TimeSpace)
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	require.NoError(t, err)
-	assert.Equal(t, strings.TrimSpace(string(boot)), fmt.Sprintf("%x-%x-%x-%x-%x", a.boot[:4], a.boot[4:6], a.boot[6:8], a.boot[8:10], a.boot[10:]))
+	assert.Equal(t, strings.TrimSpace(string(boot)), fmt.Sprintf("%x-%x-%x-%x-%x", a.Boot[:4], a.Boot[4:6], a.Boot[6:8], a.Boot[8:10], a.Boot[10:]))
 	stat, err := os.ReadFile("/proc/self/stat")
 	require.NoError(t, err)
-	assert.Equal(t, strconv.FormatUint(a.start, 10), strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))[19])
+	assert.Equal(t, strconv.FormatUint(a.Start, 10), strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))[19])
 	require.NoError(t, l.Release())
 }
 
 // The machine was rebooted, and the number is a live stranger's now.
 func TestRebooted(t *testing.T) {
 	path := target(t)
-	forge(t, path, record(1), func(a *attribute) { a.pid, a.boot[3] = 1, a.boot[3]+1 })
+	forge(t, path, record(1), func(a *attribute.Attribute) { a.PID, a.Boot[3] = 1, a.Boot[3]+1 })
 	assert.Equal(t, string(bootDiffers), proofOf(t, path))
 }
 
 // A number that was used again is told by its start time even where the guard says nothing.
 func TestNumberUsedAgain(t *testing.T) {
 	path := target(t)
-	forge(t, path, record(1), func(a *attribute) { a.pid, a.guarded, a.start = 1, false, a.start+1 })
+	forge(t, path, record(1), func(a *attribute.Attribute) { a.PID, a.Guarded, a.Start = 1, false, a.Start+1 })
 	assert.Equal(t, string(startDiffers), proofOf(t, path))
 }
 
 // A power cut keeps names and attributes and may lose data.
 func TestEmptyLockWithItsAttribute(t *testing.T) {
 	path := target(t)
-	forge(t, path, nil, func(a *attribute) { a.pid, a.boot[3] = 4242, a.boot[3]+1 })
+	forge(t, path, nil, func(a *attribute.Attribute) { a.PID, a.Boot[3] = 4242, a.Boot[3]+1 })
 	var claims []string
 	s := newStepped(func(st step) error {
 		if st.op == "linkUnnamed" && st.claim() && !st.after {
@@ -363,7 +364,7 @@ func TestStatesAfterAPowerCut(t *testing.T) {
 			content = nil
 		}
 		if f.attribute {
-			forge(t, strings.TrimSuffix(path, lockSuffix), content, func(a *attribute) { a.pid, a.boot[3] = 4242, a.boot[3]+1 })
+			forge(t, strings.TrimSuffix(path, lockSuffix), content, func(a *attribute.Attribute) { a.PID, a.Boot[3] = 4242, a.Boot[3]+1 })
 			return
 		}
 		write(t, path, content)
@@ -410,7 +411,7 @@ func TestRecordWrittenOverALock(t *testing.T) {
 	holder.line()
 	holder.kill()
 	write(t, path+lockSuffix, []byte("1\n"))
-	_, err := unix.Getxattr(path+lockSuffix, attributeName, make([]byte, 100))
+	_, err := unix.Getxattr(path+lockSuffix, attribute.Name, make([]byte, 100))
 	if err != nil {
 		t.Skipf("no user attributes here: %v", err)
 	}
@@ -515,7 +516,7 @@ func TestAnotherTimeSpace(t *testing.T) {
 	holder := start(t, command("idle"))
 	holder.line()
 	pid := holder.cmd.Process.Pid
-	forge(t, path, record(pid), func(a *attribute) { a.pid, a.guarded, a.start = pid, false, sys.Probe(pid).Start })
+	forge(t, path, record(pid), func(a *attribute.Attribute) { a.PID, a.Guarded, a.Start = pid, false, sys.Probe(pid).Start })
 	cmd := command("unprivileged", path)
 	cmd.Args = append([]string{"unshare", "-T", "--boottime", "1000000", "--fork", os.Args[0]}, cmd.Args[1:]...)
 	var err error

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/oneline"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -90,6 +91,9 @@ func acquire(ctx context.Context, s system, p *process, path string, o options) 
 		c.dir.Close()
 		return nil, err
 	}
+	if o.onAcquire != nil {
+		o.onAcquire(l)
+	}
 	return l, nil
 }
 
@@ -112,7 +116,7 @@ func (c *contender) compete(ctx context.Context) (*Lock, error) {
 	}
 	k := key{id, c.name}
 	if heldBy(ctx, k) {
-		return nil, fmt.Errorf("%s: %w: use that lock, or take it once further out", shown(c.lockPath()), ErrReentrant)
+		return nil, fmt.Errorf("%s: %w: use that lock, or take it once further out", oneline.Path(c.lockPath()), ErrReentrant)
 	}
 	place, head := c.process.join(k)
 	if !head {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/attribute"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -172,14 +173,18 @@ func (c *contender) prepare(f file, patient bool) (*inode, error) {
 		}
 	}
 	i := &inode{file: f, id: info.ID, guarded: c.guard(f, patient), preparedAt: c.sys.now()}
-	me := c.sys.self()
-	var buf [attributeSize]byte
-	if me.BootKnown() {
-		a := newAttribute(me, info.ID.Dev, i.guarded, f.Local(), i.preparedAt)
-		// A file system that refuses it leaves the record to be judged like a Node writer's.
-		_ = f.SetAttribute(attributeName, a.append(buf[:0]))
+	named, guarded := c.sys.self(), i.guarded
+	if c.opts.behalf != 0 {
+		named.PID, named.Start = c.opts.behalf, c.sys.probe(c.opts.behalf).Start
+		guarded = false // it may live on when we are gone
 	}
-	for record := appendRecord(buf[:0], me.PID); len(record) > 0; {
+	var buf [attribute.Size]byte
+	if named.BootKnown() {
+		a := attribute.New(named, info.ID.Dev, guarded, f.Local(), i.preparedAt)
+		// A file system that refuses it leaves the record to be judged like a Node writer's.
+		_ = f.SetAttribute(attribute.Name, a.Append(buf[:0]))
+	}
+	for record := appendRecord(buf[:0], named.PID); len(record) > 0; {
 		n, err := f.Write(record)
 		if err != nil {
 			return nil, err

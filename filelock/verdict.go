@@ -1,6 +1,9 @@
 package filelock
 
-import "github.com/holdfast-go/holdfast/internal/sys"
+import (
+	"github.com/holdfast-go/holdfast/internal/attribute"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
 
 // verdict is what a contender may conclude from what it sees. Only gone permits a takeover.
 type verdict uint8
@@ -43,8 +46,8 @@ const (
 // evidence is everything that one look at a lock or claim gave. The process is asked about only where the rest does not
 // decide.
 type evidence struct {
-	pid       int        // 0: the bytes name nobody
-	attribute *attribute // nil: there is none, or it does not count
+	pid       int                  // 0: the bytes name nobody
+	attribute *attribute.Attribute // nil: there is none, or it does not count
 	guard     guardState
 	device    uint64 // of the inode as we see it
 	local     func() bool
@@ -73,29 +76,29 @@ func judge(e evidence) (verdict, proof) {
 	return judgeByPresence(e.me, e.process(e.pid))
 }
 
-func judgeByAttribute(e evidence, a *attribute) (verdict, proof) {
+func judgeByAttribute(e evidence, a *attribute.Attribute) (verdict, proof) {
 	if !e.me.BootKnown() {
 		return unproven, otherBoot
 	}
-	if a.boot != e.me.Boot {
-		if a.local && e.local() {
+	if a.Boot != e.me.Boot {
+		if a.Local && e.local() {
 			return gone, bootDiffers
 		}
 		return unproven, otherBoot
 	}
 	// The kernel that let the holder lock this very inode says that nobody has it locked. Another device number means
 	// another mount, whose locks this one may not see.
-	if a.guarded && a.local && a.device == e.device && e.guard == guardIsFree {
+	if a.Guarded && a.Local && a.Device == e.device && e.guard == guardIsFree {
 		return gone, guardFree
 	}
 	if e.holdIt {
 		return alive, ours
 	}
-	if a.pidSpace != e.me.PIDSpace {
+	if a.PIDSpace != e.me.PIDSpace {
 		return unproven, otherNamespace
 	}
-	p := e.process(a.pid)
-	if a.timeSpace == e.me.TimeSpace && a.start != 0 && p.Start != 0 && a.start != p.Start {
+	p := e.process(a.PID)
+	if a.TimeSpace == e.me.TimeSpace && a.Start != 0 && p.Start != 0 && a.Start != p.Start {
 		return gone, startDiffers
 	}
 	return judgeByPresence(e.me, p)
