@@ -182,31 +182,8 @@ func takenTempName(t *testing.T) {
 	assert.Equal(t, "a stranger's", contentOf(t, taken))
 }
 
+// longName is what Node has no part in: write.json has the rest.
 func longName(t *testing.T) {
-	for _, c := range []struct {
-		what string
-		name string
-	}{
-		{"238 bytes, the longest that leaves room", strings.Repeat("n", 238)},
-		{"239 bytes", strings.Repeat("n", 239)},
-		{"245 bytes", strings.Repeat("n", 245)},
-		{"255 bytes", strings.Repeat("n", 255)},
-		{"254 bytes in runes of two", strings.Repeat("ä", 127)},
-	} {
-		t.Run(c.what, func(t *testing.T) {
-			if runtime.GOOS == "windows" && lengthOf(c.name) < len(c.name) {
-				t.Skip("its temporary name is longer than the file system below Wine allows")
-			}
-			dir := shortDir(t)
-			path := filepath.Join(dir, c.name)
-			require.NoError(t, WriteFile(path, []byte(oldContent), 0o600))
-			require.NoError(t, WriteFile(path, []byte(newContent), 0o600))
-			data, err := ReadFile(path)
-			require.NoError(t, err)
-			assert.Equal(t, newContent, string(data))
-			assert.Equal(t, []string{c.name}, names(t, dir))
-		})
-	}
 	t.Run("a file system with a lower limit", func(t *testing.T) {
 		for _, c := range []struct {
 			limit int

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func init() {
@@ -44,11 +45,6 @@ func umaskApplies(t *testing.T) {
 		opts         string
 		want, parent fs.FileMode
 	}{
-		{"077", 0, "0644", "plain", 0o600, 0o700},
-		{"077", 0o644, "0644", "plain", 0o600, 0},
-		{"022", 0, "0666", "plain", 0o644, 0o755},
-		{"0", 0, "0666", "plain", 0o666, 0o777},
-		{"0", 0o644, "0600", "plain", 0o600, 0},
 		{"077", 0, "0644", "exact", 0o644, 0o700},
 		{"0277", 0, "0644", "exact", 0o644, 0o500},
 		{"077", 0o640, "0666", "exact", 0o666, 0},
@@ -91,7 +87,7 @@ func irregularTargets(t *testing.T) {
 		text string
 	}{
 		{"directory", func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o755)) }, ErrIsDirectory, "is a directory"},
-		{"FIFO", func(t *testing.T, path string) { require.NoError(t, syscall.Mkfifo(path, 0o600)) }, ErrIrregular, "a named pipe"},
+		{"FIFO", func(t *testing.T, path string) { require.NoError(t, unix.Mkfifo(path, 0o600)) }, ErrIrregular, "a named pipe"},
 		{"socket", listen, ErrIrregular, "a socket"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

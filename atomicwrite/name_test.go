@@ -2,11 +2,9 @@ package atomicwrite
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -15,6 +13,7 @@ func utf16Length(s string) int { return len(utf16.Encode([]rune(s))) }
 
 func byteLength(s string) int { return len(s) }
 
+// What Node cannot have: names that are not UTF-8, and Windows' units.
 func TestTempName(t *testing.T) {
 	random := [tempRandom]byte{0x00, 0x1f, 0xa0, 0xff, 0x10, 0x09}
 	const suffix = ".001fa0ff1009.tmp"
@@ -24,11 +23,6 @@ func TestTempName(t *testing.T) {
 		length func(string) int
 		want   string // without the suffix
 	}{
-		{"short", "settings.json", byteLength, "settings.json"},
-		{"just fits", strings.Repeat("n", 238), byteLength, strings.Repeat("n", 238)},
-		{"one too long", strings.Repeat("n", 239), byteLength, strings.Repeat("n", 238)},
-		{"longest", strings.Repeat("n", 255), byteLength, strings.Repeat("n", 238)},
-		{"cut between runes", "n" + strings.Repeat("ä", 127), byteLength, "n" + strings.Repeat("ä", 118)},
 		{"not UTF-8", strings.Repeat("\xff", 255), byteLength, strings.Repeat("\xff", 238)},
 		{"UTF-16 units", strings.Repeat("ä", 255), utf16Length, strings.Repeat("ä", 238)},
 		{"surrogate pairs", strings.Repeat("😀", 127), utf16Length, strings.Repeat("😀", 119)},
@@ -38,8 +32,6 @@ func TestTempName(t *testing.T) {
 			got := tempName(c.base, random, 255, c.length)
 			assert.Equal(t, c.want+suffix, got)
 			assert.LessOrEqual(t, c.length(got), 255)
-			assert.Equal(t, utf8.ValidString(c.base), utf8.ValidString(got))
-			assert.Regexp(t, regexp.MustCompile(`\.[0-9a-f]{12}\.tmp$`), got)
 		})
 	}
 }

@@ -7,7 +7,6 @@
 // its claim.
 import { createHash } from 'node:crypto'
 import { lstat, readFile, rm, writeFile } from 'node:fs/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
 
 export { writeFileAtomic } from '@deepseek-ai/dsh-atomic-write'
 
@@ -63,7 +62,7 @@ async function takeOver(lock) {
   const found = await readRecord(lock)
   if (!found || !isGone(found)) return { freed: false }
 
-  const claim = `${lock}.takeover-${createHash('sha256').update(found).digest('hex').slice(0, 16)}`
+  const claim = claimName(lock, found)
   try {
     if (!(await createRecord(claim))) return { freed: false }
   } catch (refusal) {
@@ -79,6 +78,11 @@ async function takeOver(lock) {
   }
 }
 
+/** The claim on a lock with these bytes. */
+export function claimName(lock, record) {
+  return `${lock}.takeover-${createHash('sha256').update(record).digest('hex').slice(0, 16)}`
+}
+
 /** Undefined for all that cannot name a process; never opens what could block or lead elsewhere. */
 async function readRecord(path) {
   try {
@@ -89,11 +93,17 @@ async function readRecord(path) {
   }
 }
 
-/** Only "no such process" proves a holder gone: EPERM is a live process of another user. */
-function isGone(record) {
+/** The process that the bytes of a lock or claim name, or undefined. */
+export function namedPid(record) {
   const text = record.toString('latin1')
   const pid = Number(text)
-  if (!/^[0-9]+\n$/.test(text) || pid < 1 || pid > largestPid) return false
+  return text.length <= longestRecord && /^[0-9]+\n$/.test(text) && pid >= 1 && pid <= largestPid ? pid : undefined
+}
+
+/** Only "no such process" proves a holder gone: EPERM is a live process of another user. */
+function isGone(record) {
+  const pid = namedPid(record)
+  if (pid === undefined) return false
   try {
     process.kill(pid, 0)
     return false
@@ -108,4 +118,8 @@ async function exists(path) {
 
 async function removed(path) {
   return rm(path, { force: true }).then(() => true, () => false)
+}
+
+function sleep(ms) {
+  return new Promise((done) => setTimeout(done, ms))
 }
