@@ -21,7 +21,6 @@ package filelock
 
 import (
 	"context"
-	"errors"
 	"sync"
 )
 
@@ -36,20 +35,8 @@ var thisProcess = newProcess()
 //
 // fn does not run, and nothing is left on disk, if the lock cannot be had: see [Acquire] for the errors. A call for the
 // same lock with a context that comes from fn's returns [ErrReentrant] at once.
-func With(ctx context.Context, path string, fn func(context.Context, *Lock) error, opts ...Option) (err error) {
-	l, err := Acquire(ctx, path, opts...)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if released := l.Release(); released != nil {
-			err = errors.Join(err, released)
-		}
-	}()
-	inner, cancel := context.WithCancelCause(withHeld(ctx, l))
-	defer cancel(ErrReleased)
-	l.onLoss(cancel)
-	return fn(inner, l)
+func With(ctx context.Context, path string, fn func(context.Context, *Lock) error, opts ...Option) error {
+	return Do(ctx, Record(path, opts...), func(ctx context.Context, l Lease) error { return fn(ctx, l.(*Lock)) })
 }
 
 // Acquire takes the lock of the file at path, which is the file path + ".lock": if err is nil, no other process or
@@ -136,27 +123,3 @@ func (l *Lock) Check() error {
 // the *Error says why; other Go programs then see that its holder has let go and take it over, where the file system has
 // kernel locks, and everybody else once this process has ended.
 func (l *Lock) Release() error { return l.release() }
-
-type heldKey struct{}
-
-// heldLocks is the chain of locks that a context's callers hold.
-type heldLocks struct {
-	lock  *Lock
-	outer *heldLocks
-}
-
-func withHeld(ctx context.Context, l *Lock) context.Context {
-	outer, _ := ctx.Value(heldKey{}).(*heldLocks)
-	return context.WithValue(ctx, heldKey{}, &heldLocks{l, outer})
-}
-
-// heldBy reports whether the context's callers hold the lock with this key.
-func heldBy(ctx context.Context, k key) bool {
-	h, _ := ctx.Value(heldKey{}).(*heldLocks)
-	for ; h != nil; h = h.outer {
-		if h.lock.place.key == k && h.lock.Err() == nil {
-			return true
-		}
-	}
-	return false
-}

@@ -163,8 +163,7 @@ func (c *contender) holder(s *sighting) Holder {
 	default:
 		h.State = Alive
 	}
-	me := c.sys.self()
-	if (h.State == Alive || h.State == OtherUser) && (s.attribute == nil || s.attribute.Boot == me.Boot && s.attribute.PIDSpace == me.PIDSpace) {
+	if (h.State == Alive || h.State == OtherUser) && c.isOurSpace(s) {
 		d := c.sys.describe(s.pid)
 		h.Command, h.Started = d.Command, d.Started
 	}

@@ -15,6 +15,7 @@ type options struct {
 	onWait     func(Holder)
 	onAcquire  func(*Lock)
 	behalf     int
+	eager      bool
 }
 
 func newOptions(opts []Option) options {
@@ -51,3 +52,8 @@ func OnAcquire(f func(*Lock)) Option { return func(o *options) { o.onAcquire = f
 // lives, even if we are killed; and, if they are Go programs, as long as we hold it. After a normal end release first and
 // reap then: to others a child that was reaped is a dead holder.
 func OnBehalfOf(pid int) Option { return func(o *options) { o.behalf = pid } }
+
+// Eager keeps nothing back for contenders that only poll, as Node programs do each 200 ms: a waiter is woken at every change
+// of the lock, and goroutines of this process hand it on among themselves for as long as they like. Where all contenders
+// are Go programs a crowded lock then changes hands more often; Node contenders beside it may wait until they give up.
+func Eager() Option { return func(o *options) { o.eager = true } }

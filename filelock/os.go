@@ -18,6 +18,8 @@ type system interface {
 	now() time.Time
 	// pause returns nil after d or when wake is closed, and the context's cause when it ends first.
 	pause(ctx context.Context, d time.Duration, wake <-chan struct{}) error
+	// watchExit has wake called, at most once, when the process has ended.
+	watchExit(pid int, wake func()) (stop func(), err error)
 	after(d time.Duration, f func()) timer
 	random(p []byte)
 	// namesLinger reports whether a removed name may stay, refusing everything, until the last handle on it is closed.
@@ -37,6 +39,8 @@ type directory interface {
 	// replace renames from, which f has open, over to.
 	replace(f file, from, to string) error
 	remove(name string, f file) error
+	// watch has wake called, at most once, when name does not mean the same inode any more. What happened before is not told.
+	watch(name string, wake func()) (stop func(), err error)
 	Close() error
 }
 

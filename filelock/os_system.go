@@ -20,6 +20,8 @@ func (osSystem) now() time.Time                   { return time.Now() }
 func (osSystem) random(p []byte)                  { rand.Read(p) }
 func (osSystem) namesLinger() bool                { return runtime.GOOS == "windows" }
 
+func (osSystem) watchExit(pid int, wake func()) (func(), error) { return sys.WatchExit(pid, wake) }
+
 func (osSystem) after(d time.Duration, f func()) timer { return time.AfterFunc(d, f) }
 
 func (osSystem) openDir(path string) (directory, error) {
@@ -61,6 +63,8 @@ func (d osDir) moveNew(f file, from, to string) error { return d.MoveNew(f.(*sys
 func (d osDir) replace(f file, from, to string) error { return d.Replace(f.(*sys.File), from, to) }
 
 func (d osDir) remove(name string, f file) error { return d.Remove(name, f.(*sys.File)) }
+
+func (d osDir) watch(name string, wake func()) (func(), error) { return d.Watch(name, wake) }
 
 func opened(f *sys.File, err error) (file, error) {
 	if err != nil {

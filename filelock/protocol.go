@@ -55,6 +55,8 @@ type contender struct {
 	ready   *inode    // a prepared lock without a name, kept for the next try
 	taken   *Takeover // the dead holder whose lock was ended
 	said    bool      // the wait was logged
+	// how often we were woken and did not get the lock, once the attempt that follows has failed
+	lostRaces int
 }
 
 // obstacle is why one attempt did not end with the lock.
@@ -115,12 +117,15 @@ func (c *contender) compete(ctx context.Context) (*Lock, error) {
 		return nil, &Error{"identify the directory to lock in", c.dirPath, err}
 	}
 	k := key{id, c.name}
-	if heldBy(ctx, k) {
+	if heldBy(ctx, func(l Lease) bool { held, ok := l.(*Lock); return ok && held.place.key == k }) {
 		return nil, fmt.Errorf("%s: %w: use that lock, or take it once further out", oneline.Path(c.lockPath()), ErrReentrant)
 	}
 	place, head := c.process.join(k)
 	if !head {
 		err = c.queueUp(ctx, place)
+	}
+	if err == nil && !head && !c.opts.eager && c.process.overdue(k, c.sys.now()) && c.sys.pause(ctx, longestPause, nil) != nil {
+		err = newWaitError(ctx, c.lockPath(), c.ourselves(k), c.sys.now().Sub(c.started))
 	}
 	var l *Lock
 	if err == nil {
@@ -178,7 +183,12 @@ func (c *contender) contend(ctx context.Context, place *place) (*Lock, error) {
 			c.log.debug("waiting for lock", "path", c.lockPath(), "holder", c.blockedBy(block).PID)
 		}
 		c.tellWaiting(func() Holder { return c.blockedBy(block) })
-		if err := c.sys.pause(ctx, pace.next(), nil); err != nil {
+		w := c.watch(block)
+		err = c.sys.pause(ctx, pace.next(), w.woken)
+		if w.stop() {
+			c.lostRaces++
+		}
+		if err != nil {
 			return nil, newWaitError(ctx, c.lockPath(), c.blockedBy(block), c.sys.now().Sub(c.started))
 		}
 	}

@@ -3,6 +3,7 @@ package filelock
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -15,10 +16,12 @@ type process struct {
 	mu     sync.Mutex
 	queues map[key][]*place
 	held   map[sys.FileID]*Lock
+	// since when each queue has not been empty, or had last left the lock to others
+	streaks map[key]time.Time
 }
 
 func newProcess() *process {
-	return &process{queues: map[key][]*place{}, held: map[sys.FileID]*Lock{}}
+	return &process{queues: map[key][]*place{}, held: map[sys.FileID]*Lock{}, streaks: map[key]time.Time{}}
 }
 
 // key is one lock of this process: directories by identity, so that two spellings of one path are one lock. Everybody in
@@ -55,12 +58,26 @@ func (p *process) leave(mine *place) {
 	line = slices.Delete(line, at, at+1)
 	if len(line) == 0 {
 		delete(p.queues, mine.key)
+		delete(p.streaks, mine.key)
 		return
 	}
 	p.queues[mine.key] = line
 	if at == 0 {
 		close(line[0].turn)
 	}
+}
+
+// overdue reports whether the goroutines of this process have handed the lock on among themselves for so long that others
+// should have it, and begins a new count.
+func (p *process) overdue(k key, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	since, ok := p.streaks[k]
+	overdue := ok && now.Sub(since) >= longestStreak
+	if overdue || !ok {
+		p.streaks[k] = now
+	}
+	return overdue
 }
 
 func (p *process) hold(l *Lock) {

@@ -100,6 +100,15 @@ func (s *stepped) pause(ctx context.Context, d time.Duration, wake <-chan struct
 	})
 }
 
+// Nobody is woken by a clock that does not run.
+func (s *stepped) watchExit(pid int, wake func()) (stop func(), err error) {
+	if s.pauseFor {
+		return nil, sys.Unsupported
+	}
+	err = do(s, "watchExit", "", func() error { stop, err = s.system.watchExit(pid, wake); return err })
+	return stop, err
+}
+
 func (s *stepped) openDir(path string) (d directory, err error) {
 	err = do(s, "openDir", path, func() (err error) { d, err = s.system.openDir(path); return })
 	if err != nil {
@@ -119,6 +128,14 @@ type steppedDir struct {
 func (d *steppedDir) Lstat(name string) (info sys.Info, err error) {
 	err = do(d.s, "lstat", name, func() (err error) { info, err = d.directory.Lstat(name); return })
 	return info, err
+}
+
+func (d *steppedDir) watch(name string, wake func()) (stop func(), err error) {
+	if d.s.pauseFor {
+		return nil, sys.Unsupported
+	}
+	err = do(d.s, "watch", name, func() error { stop, err = d.directory.watch(name, wake); return err })
+	return stop, err
 }
 
 func (d *steppedDir) open(name string) (file, error) {

@@ -263,6 +263,10 @@ func (d simDir) at(name string) (*simInode, error) {
 	return i, nil
 }
 
+// Nobody is woken: a pause ends whenever the explorer likes.
+func (d simDir) watch(string, func()) (func(), error)  { return nil, sys.Unsupported }
+func (a *actor) watchExit(int, func()) (func(), error) { return nil, sys.Unsupported }
+
 func (d simDir) Lstat(name string) (info sys.Info, err error) {
 	err = d.a.step("lstat", name, lookFaults, func() error {
 		i, err := d.at(name)

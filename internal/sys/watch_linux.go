@@ -1,0 +1,144 @@
+package sys
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Watch has wake called, at most once and by another goroutine, when name does not mean the same inode any more: it was
+// removed, renamed or replaced, and nobody has that inode open except through a file that never had this name. Changes of
+// its content, its times and of other files wake nobody. Whoever watches looks once more afterwards: what happened before is
+// not told. stop may be called at any time.
+//
+// All watches of the process share one descriptor, which stays, and one goroutine, which ends with the last of them.
+func (d *Dir) Watch(name string, wake func()) (stop func(), err error) {
+	return inodes.add("/proc/self/fd/"+strconv.Itoa(d.fd)+"/"+name, wake)
+}
+
+var inodes watched
+
+// watched are the inodes that this process waits for.
+type watched struct {
+	mu      sync.Mutex
+	file    *os.File // the inotify instance: closing one takes the kernel 15 ms, so there is one for good
+	fd      int
+	wakers  map[int32]map[*waker]bool // by watch descriptor
+	reading bool
+}
+
+type waker struct{ wake func() }
+
+const watchedEvents = unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_DONT_FOLLOW
+
+func (w *watched) add(path string, wake func()) (stop func(), err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.file == nil {
+		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+		if err != nil {
+			return nil, err
+		}
+		w.fd, w.file, w.wakers = fd, os.NewFile(uintptr(fd), "inotify"), map[int32]map[*waker]bool{}
+	}
+	wd, err := unix.InotifyAddWatch(w.fd, path, watchedEvents)
+	if err != nil {
+		return nil, err
+	}
+	mine := &waker{wake}
+	if w.wakers[int32(wd)] == nil {
+		w.wakers[int32(wd)] = map[*waker]bool{}
+	}
+	w.wakers[int32(wd)][mine] = true
+	if !w.reading {
+		w.reading = true
+		w.file.SetReadDeadline(time.Time{})
+		go w.read()
+	}
+	return func() { w.remove(int32(wd), mine) }, nil
+}
+
+func (w *watched) remove(wd int32, mine *waker) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.wakers[wd][mine] {
+		return
+	}
+	delete(w.wakers[wd], mine)
+	if len(w.wakers[wd]) == 0 {
+		delete(w.wakers, wd)
+		_, _ = unix.InotifyRmWatch(w.fd, uint32(wd))
+	}
+	if len(w.wakers) == 0 {
+		w.file.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// read dispatches events until nothing is watched.
+func (w *watched) read() {
+	var buf [64 * unix.SizeofInotifyEvent]byte
+	for {
+		n, err := w.file.Read(buf[:])
+		w.mu.Lock()
+		for at := 0; at+unix.SizeofInotifyEvent <= n; {
+			event := (*unix.InotifyEvent)(unsafe.Pointer(&buf[at]))
+			at += unix.SizeofInotifyEvent + int(event.Len)
+			w.dispatch(event)
+		}
+		if len(w.wakers) == 0 || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && err != io.EOF {
+			w.reading = false
+			w.mu.Unlock()
+			return
+		}
+		if err != nil { // somebody began to watch after the last one had stopped
+			w.file.SetReadDeadline(time.Time{})
+		}
+		w.mu.Unlock()
+	}
+}
+
+// dispatch wakes those that the event concerns; an overflow concerns all.
+func (w *watched) dispatch(event *unix.InotifyEvent) {
+	for wd, wakers := range w.wakers {
+		if wd != event.Wd && event.Mask&unix.IN_Q_OVERFLOW == 0 {
+			continue
+		}
+		for waker := range wakers {
+			waker.wake()
+		}
+		delete(w.wakers, wd)
+		_, _ = unix.InotifyRmWatch(w.fd, uint32(wd)) // the kernel has done so itself if the inode is gone
+	}
+}
+
+// WatchExit has wake called, at most once and by another goroutine, when the process has ended, reaped or not. stop may be
+// called at any time.
+func WatchExit(pid int, wake func()) (stop func(), err error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil { // so that the runtime's poller waits for it, not a thread
+		unix.Close(fd)
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), "pidfd")
+	conn, err := file.SyscallConn()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	go func() {
+		if conn.Read(func(fd uintptr) bool { return readable(int(fd)) }) == nil {
+			wake()
+		}
+		file.Close()
+	}()
+	return func() { file.Close() }, nil
+}
