@@ -37,3 +37,21 @@ func Describe(pid int) Description {
 		Started: time.Unix(info.Proc.P_starttime.Unix()),
 	}
 }
+
+// ProbeGroup asks the system about a process group: Exited is a group of which only members are left that nobody reaped.
+func ProbeGroup(group int) Presence {
+	answer := killedGroup(group)
+	if answer == Absent || answer == Unknown {
+		return answer
+	}
+	members, err := unix.SysctlKinfoProcSlice("kern.proc.pgrp", group)
+	if err != nil || len(members) == 0 {
+		return answer
+	}
+	for _, m := range members {
+		if m.Proc.P_stat != zombie {
+			return answer
+		}
+	}
+	return Exited
+}

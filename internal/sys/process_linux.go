@@ -15,15 +15,8 @@ import (
 // missing entry of /proc; "exited" is only a readable pidfd, since a process whose first thread has ended shows the state
 // Z and lives.
 func Probe(pid int) Process {
-	var p Process
-	switch unix.Kill(pid, 0) {
-	case nil:
-		p.Presence = Present
-	case unix.EPERM:
-		p.Presence = Forbidden
-	case unix.ESRCH:
-		return Process{Presence: Absent}
-	default:
+	p := Process{Presence: killed(pid)}
+	if p.Presence == Absent || p.Presence == Unknown {
 		return p
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -59,18 +52,23 @@ var procIsOurs = sync.OnceValue(func() bool {
 
 // startTime is field 22 of /proc/PID/stat: clock ticks after boot, as the reader's time namespace counts them.
 func startTime(pid int) uint64 {
+	fields := statFields(pid)
+	const start = 22 - 3
+	if len(fields) <= start {
+		return 0
+	}
+	ticks, _ := strconv.ParseUint(string(fields[start]), 10, 64)
+	return ticks
+}
+
+// statFields are the fields of /proc/PID/stat from the third on: the second, the command's name in parentheses, may contain
+// both blanks and parentheses.
+func statFields(pid int) [][]byte {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return 0
+		return nil
 	}
-	// The command's name, field 2, is in parentheses and may contain both blanks and parentheses.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	const afterName = 22 - 3
-	if len(fields) <= afterName {
-		return 0
-	}
-	ticks, _ := strconv.ParseUint(string(fields[afterName]), 10, 64)
-	return ticks
+	return bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 }
 
 func isThread(pid int) bool {

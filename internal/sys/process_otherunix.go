@@ -8,3 +8,6 @@ func Probe(pid int) Process { return Process{Presence: killed(pid)} }
 
 // Describe knows nothing here.
 func Describe(int) Description { return Description{} }
+
+// ProbeGroup asks the system about a process group. Members that have ended and are not reaped count as present.
+func ProbeGroup(group int) Presence { return killedGroup(group) }

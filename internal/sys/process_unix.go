@@ -1,4 +1,4 @@
-//go:build unix && !linux
+//go:build unix
 
 package sys
 
@@ -14,4 +14,12 @@ func killed(pid int) Presence {
 		return Absent
 	}
 	return Unknown
+}
+
+// killedGroup is killed for a group. There is no asking for group 1: its number negated means everybody.
+func killedGroup(group int) Presence {
+	if group <= 1 {
+		return Unknown
+	}
+	return killed(-group)
 }

@@ -56,3 +56,6 @@ func Describe(pid int) Description {
 	}
 	return d
 }
+
+// ProbeGroup knows nothing here: there are no process groups.
+func ProbeGroup(int) Presence { return Unknown }

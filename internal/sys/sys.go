@@ -61,6 +61,12 @@ type Process struct {
 	Thread   bool   // the number is only a thread of another process
 }
 
+// Listed is one live process of a list.
+type Listed struct {
+	PID, Parent, Group int
+	Start              uint64 // as in Self
+}
+
 // Description is what people want to know of a process; zero fields are unknown.
 type Description struct {
 	Command string
