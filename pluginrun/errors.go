@@ -1,0 +1,172 @@
+package pluginrun
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/filelock"
+	"github.com/holdfast-go/holdfast/internal/oneline"
+)
+
+// ErrReentrant says that the run that was asked for would wait for itself: we are part of a run in this profile, as a
+// lifecycle script's process is, or have one in this process already. It matches filelock.ErrReentrant.
+var ErrReentrant = fmt.Errorf("this is part of a run in that profile, and would wait for itself: %w", filelock.ErrReentrant)
+
+// Error is a step that failed for a reason of the system's; it unwraps to that reason.
+type Error struct {
+	Op   string // the step, in words
+	Path string // what it was done to
+	Err  error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: cannot %s: %v", oneline.Path(e.Path), e.Op, e.Err)
+}
+
+// Unwrap returns the system's error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ActiveError says that a recorded run did not stop within the wait for it. Nothing was changed.
+type ActiveError struct {
+	Dir       string
+	Record    string // the record's path
+	PID       int64  // the process that the record names
+	Grouped   bool
+	Processes []Process // those of it that were seen
+	Why       string    // what keeps it from being taken for stopped
+	Since     time.Time // when the record was made; zero if unknown
+	Waited    time.Duration
+}
+
+func (e *ActiveError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: a run recorded in %s has not stopped: %s", oneline.Path(e.Dir), oneline.Path(e.Record), e.who())
+	if !e.Since.IsZero() {
+		fmt.Fprintf(&b, ", since %s", e.Since.UTC().Format(time.RFC3339))
+	}
+	if e.Waited >= time.Millisecond {
+		fmt.Fprintf(&b, "; gave up after %s", e.Waited.Round(time.Millisecond))
+	}
+	if len(e.Processes) > 0 {
+		b.WriteString("; wait longer, or end that process")
+	} else {
+		b.WriteString("; find out whether that process runs")
+	}
+	return b.String()
+}
+
+func (e *ActiveError) who() string {
+	if len(e.Processes) == 0 {
+		return fmt.Sprintf("PID %d: %s", e.PID, e.Why)
+	}
+	return listed(e.Processes)
+}
+
+// RecordError says that the record of a run names none, so that nobody can tell whether one goes on. It was left alone.
+type RecordError struct {
+	Record string // its path
+	Why    string
+}
+
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("%s names no run: %s; find out which program wrote it, and whether what it started still runs", oneline.Path(e.Record), e.Why)
+}
+
+// NotFoundError says that the program to run does not exist; a shell would end with 127. It unwraps to the system's error.
+type NotFoundError struct {
+	Program string
+	Err     error
+}
+
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("cannot run %s: it is not found; install it, or name it by its path", oneline.Path(e.Program))
+}
+
+// Unwrap returns the system's error.
+func (e *NotFoundError) Unwrap() error { return e.Err }
+
+// IdleError says that a run was ended because it printed nothing for the idle limit.
+type IdleError struct {
+	Dir     string
+	Program string
+	PID     int
+	Limit   time.Duration
+	Log     string // the file with its output
+}
+
+func (e *IdleError) Error() string {
+	return fmt.Sprintf("%s: %s (PID %d) printed nothing for %s and was ended; its files are as before; its output is in %s",
+		oneline.Path(e.Dir), oneline.Path(e.Program), e.PID, e.Limit, oneline.Path(e.Log))
+}
+
+// CancelledError says that a run was ended because its context had. It unwraps to the context's error and cause.
+type CancelledError struct {
+	Dir     string
+	Program string
+	PID     int
+	Err     error
+	Cause   error
+}
+
+func (e *CancelledError) Error() string {
+	return fmt.Sprintf("%s: %s (PID %d) was ended before it was done: %v; its files are as before", oneline.Path(e.Dir), oneline.Path(e.Program), e.PID, e.Cause)
+}
+
+// Unwrap returns the context's error and its cause.
+func (e *CancelledError) Unwrap() []error { return []error{e.Err, e.Cause} }
+
+// SurvivorsError says that processes of a run could not be ended. Nothing was restored: they may write still. It unwraps to
+// why they were to end, if that is an error.
+type SurvivorsError struct {
+	Dir       string
+	Record    string // the record's path; it stays
+	Processes []Process
+	Err       error
+}
+
+func (e *SurvivorsError) Error() string {
+	return fmt.Sprintf("%s: what was started does not end: %s; end it; the next run then restores the files, until then %s stays",
+		oneline.Path(e.Dir), listed(e.Processes), oneline.Path(e.Record))
+}
+
+// Unwrap returns why they were to end.
+func (e *SurvivorsError) Unwrap() error { return e.Err }
+
+// LostError says that the lock was taken away before or during a run. It matches filelock.ErrLost.
+type LostError struct {
+	Dir   string
+	Aside string // where the copies of the files as they were before lie; empty if they are in place
+	Err   error
+}
+
+func (e *LostError) Error() string {
+	text := fmt.Sprintf("%s: the lock of the run was lost: %v", oneline.Path(e.Dir), e.Err)
+	if e.Aside != "" {
+		text += "; nothing was restored, the files as they were are in " + oneline.Path(e.Aside)
+	}
+	return text
+}
+
+// Unwrap returns filelock's error.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// mostNamed is how many processes a message names.
+const mostNamed = 3
+
+func listed(processes []Process) string {
+	var names []string
+	for _, p := range processes[:min(len(processes), mostNamed)] {
+		name := "PID " + strconv.Itoa(p.PID)
+		if p.Command != "" {
+			name += " (" + oneline.Text(p.Command, 60) + ")"
+		}
+		names = append(names, name)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(processes) - mostNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

@@ -1,0 +1,27 @@
+package pluginrun
+
+import "path/filepath"
+
+// What lies in a profile. Node's plugin manager has the first two names too.
+const (
+	manifest   = "package.json"
+	ownDir     = ".plugin-manager"
+	recordName = "run.json"
+	copiesName = "restore"
+	indexName  = "index.json" // written last, removed first: without it the copies are no copies
+	logsName   = "logs"
+)
+
+// place is one profile and the paths in it.
+type place struct{ dir string }
+
+func (p place) manifest() string         { return filepath.Join(p.dir, manifest) }
+func (p place) file(name string) string  { return filepath.Join(p.dir, name) }
+func (p place) own() string              { return filepath.Join(p.dir, ownDir) }
+func (p place) record() string           { return filepath.Join(p.own(), recordName) }
+func (p place) copies() string           { return filepath.Join(p.own(), copiesName) }
+func (p place) index() string            { return filepath.Join(p.copies(), indexName) }
+func (p place) copyOf(n string) string   { return filepath.Join(p.copies(), n) }
+func (p place) logs() string             { return filepath.Join(p.own(), logsName) }
+func (p place) log(name string) string   { return filepath.Join(p.logs(), name) }
+func (p place) aside(name string) string { return filepath.Join(p.own(), copiesName+"-"+name) }

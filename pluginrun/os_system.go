@@ -1,0 +1,251 @@
+package pluginrun
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/atomicwrite"
+	"github.com/holdfast-go/holdfast/filelock"
+	"github.com/holdfast-go/holdfast/internal/attribute"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// osSystem is the real machine.
+type osSystem struct{}
+
+func (osSystem) self() sys.Self                  { return sys.Me() }
+func (osSystem) now() time.Time                  { return time.Now() }
+func (osSystem) environ() []string               { return os.Environ() }
+func (osSystem) probe(pid int) sys.Process       { return sys.Probe(pid) }
+func (osSystem) probeGroup(pid int) sys.Presence { return sys.ProbeGroup(pid) }
+func (osSystem) random(p []byte)                 { rand.Read(p) }
+func (osSystem) rename(from, to string) error    { return os.Rename(from, to) }
+
+func (osSystem) after(d time.Duration, f func()) timer { return time.AfterFunc(d, f) }
+
+func (osSystem) pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// lookPath finds a program as a shell with this environment would. A path is made absolute, since the program starts in
+// another directory than ours.
+func (osSystem) lookPath(program string, env []string) (string, error) {
+	if program == "" {
+		return "", fs.ErrNotExist
+	}
+	if strings.ContainsFunc(program, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) }) {
+		path, err := filepath.Abs(program)
+		if err != nil {
+			return "", err
+		}
+		return exec.LookPath(path)
+	}
+	var found error = fs.ErrNotExist
+	for _, dir := range filepath.SplitList(variable(env, "PATH")) {
+		if !filepath.IsAbs(dir) { // what is found by where we happen to be is not run
+			continue
+		}
+		path, err := exec.LookPath(filepath.Join(dir, program))
+		if err == nil {
+			return path, nil
+		}
+		if sys.IsKind(err, sys.AccessDenied) {
+			found = err
+		}
+	}
+	return "", found
+}
+
+func (osSystem) makeDir(path string, perm fs.FileMode) error { return os.MkdirAll(path, perm) }
+
+func (osSystem) identify(path string) (sys.FileID, error) {
+	d, err := sys.OpenDir(path)
+	if err != nil {
+		return sys.FileID{}, err
+	}
+	defer d.Close()
+	return d.ID()
+}
+
+func (osSystem) lock(ctx context.Context, path string, opts []filelock.Option) (lock, error) {
+	return filelock.Acquire(ctx, path, opts...)
+}
+
+func (osSystem) openRecord(dir string) (recordFile, error) {
+	d, err := sys.OpenDir(dir)
+	if err != nil {
+		return recordFile{}, err
+	}
+	defer d.Close()
+	info, err := d.Lstat(recordName)
+	if err != nil || !info.Regular() {
+		return recordFile{info: info}, err
+	}
+	f, err := d.Open(recordName)
+	if err != nil {
+		return recordFile{info: info, readErr: err}, nil
+	}
+	defer f.Close()
+	var r recordFile
+	if r.info, err = f.Stat(); err != nil || !r.info.Regular() {
+		return r, err
+	}
+	r.local = f.Local()
+	if a, ok := attribute.Read(f); ok {
+		r.attribute = &a
+	}
+	r.data, r.readErr = io.ReadAll(io.LimitReader(reader{f}, longestRecord+1))
+	return r, nil
+}
+
+// reader gives a file's end the name that package io knows.
+type reader struct{ *sys.File }
+
+func (r reader) Read(p []byte) (int, error) {
+	n, err := r.File.Read(p)
+	if n == 0 && err == nil && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, err
+}
+
+// writeRecord publishes the record whole and durable; what had its name is gone.
+func (s osSystem) writeRecord(dir string, r recordedRun, start uint64) (id sys.FileID, err error) {
+	d, err := sys.OpenDir(dir)
+	if err != nil {
+		return id, err
+	}
+	defer d.Close()
+	var random [6]byte
+	s.random(random[:])
+	temp := recordName + "." + hex.EncodeToString(random[:]) + ".tmp"
+	f, err := d.CreateNew(temp, 0o600)
+	if err != nil {
+		return id, err
+	}
+	defer f.Close()
+	if id, err = fillRecord(f, r, start); err == nil {
+		err = d.Replace(f, temp, recordName)
+	}
+	if err != nil {
+		_ = d.Remove(temp, f)
+		return id, err
+	}
+	if err := d.Sync(); err != nil && !sys.IsKind(err, sys.Invalid, sys.Unsupported) {
+		_ = d.Remove(recordName, f)
+		return id, err
+	}
+	return id, nil
+}
+
+func fillRecord(f *sys.File, r recordedRun, start uint64) (id sys.FileID, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return id, err
+	}
+	if err := f.Chmod(0o600); err != nil { // whatever the umask
+		return id, err
+	}
+	child := sys.Me()
+	child.PID, child.Start = int(r.pid), start
+	if child.BootKnown() {
+		a := attribute.New(child, info.ID.Dev, false, f.Local(), time.Now())
+		// A file system that refuses it leaves the record to be judged like a Node writer's.
+		_ = f.SetAttribute(attribute.Name, a.Append(nil))
+	}
+	for data := r.append(nil); len(data) > 0; {
+		n, err := f.Write(data)
+		if err != nil {
+			return id, err
+		}
+		data = data[n:]
+	}
+	return info.ID, f.Sync()
+}
+
+func (osSystem) removeRecord(dir string, id sys.FileID) error {
+	d, err := sys.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	info, err := d.Lstat(recordName)
+	if err != nil {
+		return err
+	}
+	if info.ID != id {
+		return sys.Busy
+	}
+	return d.Remove(recordName, nil)
+}
+
+func (osSystem) lstat(path string) (sys.Info, error) {
+	dir, name := filepath.Split(path)
+	d, err := sys.OpenDir(dir)
+	if err != nil {
+		return sys.Info{}, err
+	}
+	defer d.Close()
+	return d.Lstat(name)
+}
+
+func (osSystem) stat(path string) (fs.FileMode, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Mode(), nil
+}
+
+func (osSystem) readLink(path string) (string, error) { return os.Readlink(path) }
+func (osSystem) symlink(target, path string) error    { return atomicwrite.Symlink(target, path) }
+
+func (osSystem) readFile(path string) ([]byte, error) { return atomicwrite.ReadFile(path) }
+
+func (osSystem) writeFile(path string, data []byte, exactly fs.FileMode, opts ...atomicwrite.Option) error {
+	return atomicwrite.WriteFile(path, data, exactly, append(opts, atomicwrite.ExactMode())...)
+}
+
+func (osSystem) remove(path string, durably bool) error {
+	dir, name := filepath.Split(path)
+	d, err := sys.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Remove(name, nil); err != nil || !durably {
+		return err
+	}
+	if err := d.Sync(); err != nil && !sys.IsKind(err, sys.Invalid, sys.Unsupported) {
+		return err
+	}
+	return nil
+}
+
+func (osSystem) list(dir string) (names []string, err error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
+}
+
+func (osSystem) createLog(path string) (io.WriteCloser, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}

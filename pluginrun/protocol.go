@@ -1,0 +1,172 @@
+package pluginrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/filelock"
+	"github.com/holdfast-go/holdfast/internal/child"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// The protocol, and where each state lives:
+//
+//	finding     the program, before anything is waited for
+//	locking     package.json.lock
+//	clearing    a recorded run: stopped, or waited for, or refused                  (leftover.go)
+//	            then what it left to restore is restored, then its record removed
+//	copying     manifest and lockfiles, the index of the copies last                (restore.go)
+//	gated       the child exists, its program does not run
+//	recorded    the record names the child
+//	running     the program runs                                                    (running.go)
+//	  exit 0    -> succeeded: the copies are dropped
+//	  other     -> ending: the tree is ended, then the files are restored
+//	  context, idle limit, lock lost
+//	            -> ending
+//	winding up  the record is removed if the tree is gone, then the lock
+//
+// If we are killed in a state up to gated, there is at most an index of copies without a run: the next run restores files
+// that nobody has changed. From recorded on there is a record, which keeps the next run waiting while anything runs, and the
+// copies, which it restores from; a child that is still gated ends with us.
+
+// operation is one run, from its first step to its last.
+type operation struct {
+	sys   system
+	opts  options
+	log   logger
+	place place
+	id    sys.FileID // of the profile
+	path  string     // of the program
+	args  []string
+	lock  lock
+
+	leftover *Leftover
+	copies   *copies
+	out      *output
+	child    process
+	record   sys.FileID
+	began    time.Time
+	result   *Result
+}
+
+// active are the profiles in which this process has a run.
+type active struct {
+	mu       sync.Mutex
+	profiles map[sys.FileID]bool
+}
+
+var thisProcess = newActive()
+
+func newActive() *active { return &active{profiles: map[sys.FileID]bool{}} }
+
+func (a *active) enter(id sys.FileID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.profiles[id] {
+		return false
+	}
+	a.profiles[id] = true
+	return true
+}
+
+func (a *active) leave(id sys.FileID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.profiles, id)
+}
+
+func run(ctx context.Context, s system, a *active, dir string, o options, args []string) (*Result, error) {
+	op := &operation{sys: s, opts: o, log: logger{o.logger}, place: place{dir}, args: args}
+	if err := op.find(); err != nil {
+		return nil, err
+	}
+	if !a.enter(op.id) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrReentrant)
+	}
+	defer a.leave(op.id)
+	if err := op.acquire(ctx); err != nil {
+		return nil, err
+	}
+	err := op.locked(ctx)
+	if released := op.lock.Release(); released != nil { // what became of the run is settled
+		op.log.warn("the lock was not released as it should be", "err", released)
+	}
+	return op.result, err
+}
+
+// find settles everything that needs no lock: the program, the profile, and whether we would wait for ourselves.
+func (op *operation) find() error {
+	if slices.ContainsFunc(op.opts.restore, func(name string) bool { return !filepath.IsLocal(name) }) {
+		return &Error{"restore files outside the profile", op.place.dir, errNotLocal}
+	}
+	env := op.opts.env
+	if env == nil {
+		env = op.sys.environ()
+	}
+	op.opts.env = env
+	var err error
+	if op.path, err = op.sys.lookPath(op.opts.program, env); err != nil {
+		return notRun(op.opts.program, err)
+	}
+	if err := op.sys.makeDir(op.place.dir, 0o777); err != nil {
+		return &Error{"make the profile's directory", op.place.dir, err}
+	}
+	if op.id, err = op.sys.identify(op.place.dir); err != nil {
+		return &Error{"look at the profile's directory", op.place.dir, err}
+	}
+	ours := child.Mark{Variable: Variable, Word: profileMark(op.id)}
+	for _, v := range op.sys.environ() {
+		if words, ok := strings.CutPrefix(v, Variable+"="); ok && ours.In(words) {
+			return fmt.Errorf("%s: %w", op.place.dir, ErrReentrant)
+		}
+	}
+	return nil
+}
+
+func notRun(program string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) || sys.IsKind(err, sys.NotDirectory) {
+		return &NotFoundError{program, err}
+	}
+	return &Error{"run", program, err}
+}
+
+func (op *operation) acquire(ctx context.Context) (err error) {
+	opts := []filelock.Option{filelock.Wait(op.opts.lockWait), filelock.Logger(op.opts.logger)}
+	if op.opts.onWait != nil {
+		opts = append(opts, filelock.OnWait(op.opts.onWait))
+	}
+	if op.opts.onAcquire != nil {
+		opts = append(opts, filelock.OnAcquire(op.opts.onAcquire))
+	}
+	op.lock, err = op.sys.lock(ctx, op.place.manifest(), opts)
+	return err
+}
+
+// locked is everything that happens under the lock.
+func (op *operation) locked(ctx context.Context) error {
+	if err := op.sys.makeDir(op.place.own(), 0o700); err != nil {
+		return &Error{"make a directory", op.place.own(), err}
+	}
+	if err := op.clear(ctx); err != nil {
+		return err
+	}
+	err := op.copy()
+	if err == nil {
+		err = op.begin(ctx)
+	}
+	if err != nil {
+		if dropped := op.copies.drop(op); dropped != nil {
+			op.log.warn("copies could not be removed", "path", op.place.copies(), "err", dropped)
+		}
+		return err
+	}
+	defer op.child.close()
+	return op.windUp(op.watch(ctx))
+}
