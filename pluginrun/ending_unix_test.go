@@ -78,6 +78,20 @@ func (w *trigger) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// A process that starts while its parents are asked to end is asked as well, and not left until it is killed.
+func TestStartedMeanwhile(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs a list of processes")
+	}
+	dir := profile(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	r, err := New(dir, Program("sh"), KillAfter(time.Hour), Output(when("ready", cancel), nil)).
+		Run(ctx, "-c", "trap 'sleep 1000; exit 9' TERM; echo ready; while :; do sleep 0.01; done")
+	require.ErrorAs(t, err, new(*CancelledError))
+	assert.Equal(t, 9, r.ExitCode)
+	noneOf(t, dir)
+}
+
 // At any moment.
 func TestCancelledAtRandom(t *testing.T) {
 	if runtime.GOOS != "linux" {

@@ -31,7 +31,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // ActiveError says that a recorded run did not stop within the wait for it. Nothing was changed.
 type ActiveError struct {
 	Dir       string
-	Record    string // the record's path
+	Record    string // the record's path; empty: processes of a run are there, and no record
 	PID       int64  // the process that the record names
 	Grouped   bool
 	Processes []Process // those of it that were seen
@@ -42,7 +42,11 @@ type ActiveError struct {
 
 func (e *ActiveError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: a run recorded in %s has not stopped: %s", oneline.Path(e.Dir), oneline.Path(e.Record), e.who())
+	recorded := "that no record names any more"
+	if e.Record != "" {
+		recorded = "recorded in " + oneline.Path(e.Record)
+	}
+	fmt.Fprintf(&b, "%s: a run %s has not stopped: %s", oneline.Path(e.Dir), recorded, e.who())
 	if !e.Since.IsZero() {
 		fmt.Fprintf(&b, ", since %s", e.Since.UTC().Format(time.RFC3339))
 	}

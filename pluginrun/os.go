@@ -91,7 +91,7 @@ type process interface {
 	output() (stdout, stderr io.Reader)
 	closeOutput()
 	members() []Process
-	terminate() (asked bool) // false: this system has no asking
+	terminate() (asked bool) // those that were not asked yet; false: this system has no asking
 	kill()
 	close()
 }

@@ -12,6 +12,7 @@ import (
 type running struct {
 	*child.Child
 	stdout, stderr *os.File // our ends; nil for an attached run
+	asked          child.Asked
 	mu             sync.Mutex
 	tree           child.Tree
 }
@@ -27,7 +28,7 @@ func (osSystem) start(s start) (process, error) {
 		closeAll(ours)
 		return nil, err
 	}
-	r := &running{Child: c, tree: child.Tree{Root: c.PID(), Mark: child.Mark{Variable: Variable, Word: s.mark}, Child: c}}
+	r := &running{Child: c, asked: child.Asked{}, tree: child.Tree{Root: c.PID(), Mark: child.Mark{Variable: Variable, Word: s.mark}, Child: c}}
 	if !s.attached {
 		r.tree.Group = c.PID()
 		r.stdout, r.stderr = ours[0], ours[1]
@@ -100,7 +101,7 @@ func (r *running) current() child.Tree {
 }
 
 func (r *running) members() []Process { return processes(r.current().Members()) }
-func (r *running) terminate() bool    { r.current().Terminate(); return canAsk }
+func (r *running) terminate() bool    { r.current().Terminate(r.asked); return canAsk }
 func (r *running) kill()              { r.current().Kill() }
 
 func processes(members []child.Member) (list []Process) {

@@ -106,12 +106,15 @@ func (op *operation) drain() (gone bool) {
 
 // end asks the tree to end, kills what does not, and reports whether it is gone.
 func (op *operation) end() (gone bool) {
-	if asked := op.child.terminate(); asked && op.gone(op.sys.now().Add(op.opts.killAfter)) {
-		return true
+	asked := op.child.terminate()
+	for deadline := op.sys.now().Add(op.opts.killAfter); asked && op.sys.now().Before(deadline); op.child.terminate() {
+		if op.gone(earlier(deadline, op.sys.now().Add(endPause))) {
+			return true
+		}
 	}
 	for deadline := op.sys.now().Add(goneBound); ; {
 		op.child.kill()
-		if op.gone(earlier(deadline, op.sys.now().Add(killPause))) {
+		if op.gone(earlier(deadline, op.sys.now().Add(endPause))) {
 			return true
 		}
 		if !op.sys.now().Before(deadline) {
@@ -120,8 +123,8 @@ func (op *operation) end() (gone bool) {
 	}
 }
 
-// killPause is how often processes are killed that started while their parents were.
-const killPause = 100 * time.Millisecond
+// endPause is how often those are asked and killed that started while their parents were.
+const endPause = 100 * time.Millisecond
 
 func earlier(a, b time.Time) time.Time {
 	if a.Before(b) {

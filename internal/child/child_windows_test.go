@@ -37,7 +37,7 @@ func TestTreeIsTheJob(t *testing.T) {
 	require.NoError(t, c.Wait())
 	assert.ElementsMatch(t, below, pids(tree), "the child has ended, what it left has not")
 	assert.Contains(t, tree.Members()[0].Command, ".exe")
-	tree.Terminate()
+	tree.Terminate(Asked{})
 	assert.ElementsMatch(t, below, pids(tree), "nobody can be asked")
 	tree.Kill()
 	assert.Empty(t, out.rest())

@@ -23,6 +23,9 @@ type Tree struct {
 // this beginning marks the tree.
 type Mark struct{ Variable, Word string }
 
+// Asked are the processes that were asked to end.
+type Asked map[sys.Listed]bool
+
 // Member is a live process of a tree.
 type Member struct {
 	PID     int

@@ -205,7 +205,7 @@ func TestTreeEnds(t *testing.T) {
 	const block, spawn, stubborn = "program:block", "program:spawn", "program:stubborn"
 	t.Run("asked", func(t *testing.T) {
 		r := grow(t, 3, spawn, "session", spawn, "leave,group", spawn, "bare", block)
-		r.tree.Terminate()
+		r.tree.Terminate(Asked{})
 		assert.Empty(t, r.out.rest())
 		end, err := r.Reap()
 		require.NoError(t, err)
@@ -214,7 +214,7 @@ func TestTreeEnds(t *testing.T) {
 	})
 	t.Run("killed", func(t *testing.T) {
 		r := grow(t, 2, spawn, "session", stubborn)
-		r.tree.Terminate()
+		r.tree.Terminate(Asked{})
 		require.NoError(t, r.Wait())
 		orphan := r.pids[:0]
 		for _, pid := range r.pids {

@@ -6,7 +6,7 @@ package child
 func (Tree) Members() []Member { return nil }
 
 // Terminate does nothing here.
-func (Tree) Terminate() {}
+func (Tree) Terminate(Asked) {}
 
 // Kill does nothing here.
 func (Tree) Kill() {}

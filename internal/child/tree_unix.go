@@ -45,20 +45,32 @@ func (t Tree) known() []Member {
 	return nil
 }
 
-// Terminate asks all processes of the tree to end, Kill ends them. Those that start meanwhile are missed.
-func (t Tree) Terminate() { t.signal(syscall.SIGTERM) }
+// Terminate asks the processes of the tree to end, each of them once: asked remembers whom. Those that start meanwhile are
+// missed, so whoever waits for the end asks again.
+func (t Tree) Terminate(asked Asked) {
+	t.signal(syscall.SIGTERM, func(l sys.Listed) bool {
+		who := sys.Listed{PID: l.PID, Start: l.Start} // parent and group may change
+		before := asked[who]
+		asked[who] = true
+		return !before
+	})
+}
 
 // Kill ends all processes of the tree that are there.
-func (t Tree) Kill() { t.signal(syscall.SIGKILL) }
+func (t Tree) Kill() { t.signal(syscall.SIGKILL, func(sys.Listed) bool { return true }) }
 
-func (t Tree) signal(sig syscall.Signal) {
+func (t Tree) signal(sig syscall.Signal, wanted func(sys.Listed) bool) {
 	all, err := sys.Processes()
 	if err != nil {
-		t.signalKnown(sig)
+		if wanted(sys.Listed{}) {
+			t.signalKnown(sig)
+		}
 		return
 	}
 	for _, l := range t.members(all, os.Getpid(), t.marked) {
-		_ = sys.SignalProcess(l, sig)
+		if wanted(l) {
+			_ = sys.SignalProcess(l, sig)
+		}
 	}
 }
 

@@ -50,7 +50,7 @@ func (g *gate) processes() (pids []int) {
 }
 
 // Terminate does nothing here: there is no asking a process to end.
-func (t Tree) Terminate() {}
+func (t Tree) Terminate(Asked) {}
 
 // Kill ends all processes of the child's job.
 func (t Tree) Kill() {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -104,4 +105,38 @@ func TestLength(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	require.NoError(t, err)
 	assert.LessOrEqual(t, strings.Count(string(text), "\n"), 200)
+}
+
+// Each line of the table of peers names a test that there is, and versions that are the pinned ones.
+func TestPeers(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(text), "## Beside Node\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n## ")
+	tests := map[string]bool{}
+	require.NoError(t, filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, match := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(source, -1) {
+			tests[string(match[1])] = true
+		}
+		return err
+	}))
+	rows := regexp.MustCompile(`(?m)^\| .*\|$`).FindAllString(table, -1)
+	require.Greater(t, len(rows), 10)
+	for _, row := range rows[2:] {
+		named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(row, -1)
+		assert.NotEmpty(t, named, row)
+		for _, name := range named {
+			assert.Contains(t, tests, name[1], row)
+		}
+	}
+	pins, err := os.ReadFile(filepath.Join(root, "testdata", "node", "package.json"))
+	require.NoError(t, err)
+	for _, version := range regexp.MustCompile(`\d+\.\d+\.\d+[-\w.]*\b`).FindAllString(table, -1) {
+		assert.Contains(t, string(pins), version)
+	}
 }

@@ -1,6 +1,6 @@
 // A run as Node's plugin manager records it: node run.mjs --op start|check --dir PROFILE [--command COMMAND]
 //
-//   started <pid>      start: the command runs, in a group of its own, and is recorded
+//   started <pid>      start: the command runs under the manifest's lock, in a group of its own, and is recorded
 //   stopped            it has ended, its record is removed
 //
 //   absent             check: no record
@@ -12,24 +12,23 @@ import { once } from 'node:events'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { actor, say } from './actor.mjs'
+import { withFileLock } from './later.mjs'
 import { readRunRecord, writeRunRecord } from './run-record.mjs'
-
-await actor(['op', 'dir', 'command'], async ({ op, dir, command }) => {
-  if (!Object.hasOwn(operations, op)) throw new Error(`--op must be one of ${Object.keys(operations).join(', ')}: ${op}`)
-  await operations[op](join(dir, '.plugin-manager'), command)
-})
 
 const operations = {
   async start(own, command) {
+    const dir = join(own, '..')
     const record = join(own, 'run.json')
     await mkdir(own, { recursive: true, mode: 0o700 })
-    const child = spawn(command, { cwd: join(own, '..'), detached: true, shell: true, stdio: 'ignore' })
-    const ended = once(child, 'exit')
-    await writeFile(record, writeRunRecord({ pid: child.pid, grouped: true }), { flag: 'wx', mode: 0o600 })
-    say(`started ${child.pid}`)
-    await ended
-    await rm(record)
-    say('stopped')
+    await withFileLock(join(dir, 'package.json'), async () => {
+      const child = spawn(command, { cwd: dir, detached: true, shell: true, stdio: 'ignore' })
+      const ended = once(child, 'exit')
+      await writeFile(record, writeRunRecord({ pid: child.pid, grouped: true }), { flag: 'wx', mode: 0o600 })
+      say(`started ${child.pid}`)
+      await ended
+      await rm(record)
+      say('stopped')
+    })
   },
 
   async check(own) {
@@ -40,6 +39,11 @@ const operations = {
     say(`${isRunning(run) ? 'running' : 'stopped'} ${run.pid}`)
   },
 }
+
+await actor(['op', 'dir', 'command'], async ({ op, dir, command }) => {
+  if (!Object.hasOwn(operations, op)) throw new Error(`--op must be one of ${Object.keys(operations).join(', ')}: ${op}`)
+  await operations[op](join(dir, '.plugin-manager'), command)
+})
 
 async function readIfPresent(path) {
   try {
