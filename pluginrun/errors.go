@@ -109,12 +109,15 @@ func (e *IdleError) Error() string {
 type CancelledError struct {
 	Dir     string
 	Program string
-	PID     int
+	PID     int // 0: it had not begun
 	Err     error
 	Cause   error
 }
 
 func (e *CancelledError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("%s: cancelled before %s began: %v", oneline.Path(e.Dir), oneline.Path(e.Program), e.Cause)
+	}
 	return fmt.Sprintf("%s: %s (PID %d) was ended before it was done: %v; its files are as before", oneline.Path(e.Dir), oneline.Path(e.Program), e.PID, e.Cause)
 }
 
@@ -157,14 +160,14 @@ func (e *LostError) Error() string {
 func (e *LostError) Unwrap() error { return e.Err }
 
 // mostNamed is how many processes a message names.
-const mostNamed = 3
+const mostNamed = 2
 
 func listed(processes []Process) string {
 	var names []string
 	for _, p := range processes[:min(len(processes), mostNamed)] {
 		name := "PID " + strconv.Itoa(p.PID)
 		if p.Command != "" {
-			name += " (" + oneline.Text(p.Command, 60) + ")"
+			name += " (" + oneline.Text(p.Command, 40) + ")"
 		}
 		names = append(names, name)
 	}

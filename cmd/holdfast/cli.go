@@ -20,6 +20,7 @@ type grammar struct {
 	Write   writeVerb   `cmd:"" help:"Replace FILE in one step by standard input, or by what CMD prints if it succeeds."`
 	Edit    editVerb    `cmd:"" help:"Replace FILE by what CMD makes of it, under FILE's lock."`
 	Lock    lockVerb    `cmd:"" help:"Run CMD while holding FILE's lock."`
+	Run     runVerb     `cmd:"" help:"Run a package manager in a profile's directory, undone if it fails."`
 	Version versionVerb `cmd:"" help:"Print the version."`
 	Help    helpVerb    `cmd:"" help:"Print this, or the help of a verb."`
 }
@@ -94,10 +95,19 @@ func attach(v verb, name string, command []string, separated bool) error {
 	case separated && (len(command) == 0 || command[0] == ""):
 		return usage(name, "no command after --")
 	case len(command) == 0 && !n.commandIsOptional():
-		return usage(name, "%s needs a command: holdfast %s FILE -- CMD", name, name)
+		return usage(name, "%s needs a command: %s", name, withCommand(name))
 	}
 	n.takes(command)
 	return nil
+}
+
+// withCommand is a command line of a verb that takes CMD.
+func withCommand(name string) string {
+	operand := "FILE"
+	if name == "run" {
+		operand = "DIR"
+	}
+	return "holdfast " + name + " " + operand + " -- CMD"
 }
 
 // usageError is what the parser has against a command line, in one sentence.
@@ -111,7 +121,7 @@ func usageError(separated bool, err error) error {
 	name = selected.Name
 	_, takes := selected.Target.Addr().Interface().(taker)
 	if takes && !separated && (strings.HasPrefix(text, "unexpected argument") || strings.HasPrefix(text, "unknown flag")) {
-		text += "; -- must stand before a command: holdfast " + name + " FILE -- CMD"
+		text += "; -- must stand before a command: " + withCommand(name)
 	}
 	return usage(name, "%s", text)
 }

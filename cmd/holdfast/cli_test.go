@@ -18,6 +18,8 @@ var badCommandLines = [][]string{
 	{"lock", "f", "true"}, {"lock", "f", "-x", "--", "true"}, {"lock", "f", "g", "--", "true"}, {"edit", "f"}, {"write"},
 	{"version", "x"}, {"version", "--", "x"}, {"lock", "--wait", "f", "--", "true"}, {"lock", "--wait=", "f", "--", "true"},
 	{"lock", "-E", "f", "--", "x"}, {"write", "--mode=8", "f"}, {"write", "--sync=maybe", "f"}, {"write", "--if-match=sha256:00", "f"},
+	{"run"}, {"run", "d"}, {"run", "", "--", "true"}, {"run", "d", "true"}, {"run", "--attached", "--captured", "d", "--", "true"},
+	{"run", "--attached", "--idle-limit=1", "d", "--", "true"}, {"lock", "--status-fd=2", "f", "--", "true"}, {"lock", "--kill-after=-1", "f", "--", "true"},
 	{"lock", longPath, "true"}, {longPath}, {"lock", "f", "--" + longPath},
 }
 
@@ -57,6 +59,25 @@ func TestWaitTimes(t *testing.T) {
 	assert.Equal(t, 2*time.Minute, v.(*lockVerb).wait(), "the default")
 }
 
+func TestRunFlags(t *testing.T) {
+	v, err := parse(strings.Fields("run d -- pnpm add x"), io.Discard)
+	require.NoError(t, err)
+	r := v.(*runVerb)
+	assert.Equal(t, []any{"d", 5 * time.Second, 10 * time.Second, 2 * time.Minute},
+		[]any{r.Dir, time.Duration(r.LeftoverWait), time.Duration(r.KillAfter), r.wait()})
+	v, err = parse(strings.Fields("run -n --leftover-wait 0 --idle-limit 1m --kill-after 3 d -- pnpm add x"), io.Discard)
+	require.NoError(t, err)
+	r = v.(*runVerb)
+	assert.Equal(t, []time.Duration{0, time.Minute, 3 * time.Second, 0},
+		[]time.Duration{time.Duration(r.LeftoverWait), time.Duration(r.IdleLimit), time.Duration(r.KillAfter), r.wait()})
+	assert.False(t, r.attached(), "a limit needs output to look at")
+	for text, want := range map[string]bool{"--attached": true, "--captured": false} {
+		v, err := parse([]string{"run", text, "d", "--", "true"}, io.Discard)
+		require.NoError(t, err)
+		assert.Equal(t, want, v.(*runVerb).attached())
+	}
+}
+
 func TestModes(t *testing.T) {
 	for text, want := range map[string]uint32{"644": 0o644, "0600": 0o600, "0o640": 0o640, "0": 0, "777": 0o777} {
 		var m fileMode
@@ -87,6 +108,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add("lock\x00-nqv\x00f\x00--\x00true")
 	f.Add("help\x00write")
+	f.Add("run\x00--idle-limit=1m\x00--leftover-wait\x002\x00d\x00-n\x00--\x00true")
 	f.Fuzz(func(t *testing.T, line string) {
 		var out strings.Builder
 		v, err := parse(strings.Split(line, "\x00"), &out)
@@ -97,9 +119,14 @@ func FuzzParse(f *testing.F) {
 		case v == nil:
 			assert.Contains(t, out.String(), "Usage: holdfast")
 		default:
-			if l, ok := v.(*lockVerb); ok {
-				assert.NotEmpty(t, l.Command)
-				assert.GreaterOrEqual(t, l.wait(), time.Duration(0))
+			switch v := v.(type) {
+			case *lockVerb:
+				assert.NotEmpty(t, v.Command)
+				assert.GreaterOrEqual(t, v.wait(), time.Duration(0))
+			case *runVerb:
+				assert.NotEmpty(t, v.Command)
+				assert.NotEmpty(t, v.Dir)
+				assert.GreaterOrEqual(t, v.LeftoverWait, span(0))
 			}
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -50,20 +51,21 @@ func reason(err error) error {
 	return err
 }
 
-// run starts CMD, passes signals on to it, and waits for its end: nil, ended or killed.
-func (c *call) run(cmd *exec.Cmd) error {
-	if err := c.signals.start(cmd); err != nil {
-		return err
+// output runs CMD with what from has on its standard input, if there is one, and its standard output going to into. An error
+// of writing there is the answer even if CMD ends well, or by the broken pipe; so is a signal that asked us to end, which
+// also keeps us from waiting for the output of what CMD left behind.
+func (c *call) output(cmd *exec.Cmd, from io.Reader, into *sink) error {
+	var p pipes
+	defer p.close()
+	if err := p.drain(cmd, into); err != nil {
+		return cannotRun(cmd.Args[0], err)
 	}
-	defer c.signals.ended()
-	return howEnded(cmd.Wait())
-}
-
-// output runs CMD with its standard output going to into. An error of writing there is the answer even if CMD ends well, or
-// by the broken pipe; so is a signal that asked us to end.
-func (c *call) output(cmd *exec.Cmd, into *sink) error {
-	cmd.Stdout = into
-	err := c.run(cmd)
+	if from != nil {
+		if err := p.feed(cmd, from); err != nil {
+			return cannotRun(cmd.Args[0], err)
+		}
+	}
+	err := c.run(cmd, &p)
 	switch {
 	case into.err != nil:
 		return into.err
@@ -73,7 +75,31 @@ func (c *call) output(cmd *exec.Cmd, into *sink) error {
 	return context.Cause(c.signals.ctx)
 }
 
-// howEnded turns what Wait says into the end of CMD.
+// run starts CMD, passes signals on to it, and waits for its end, nil, ended or killed, and for that of its streams.
+func (c *call) run(cmd *exec.Cmd, p *pipes) error {
+	err := c.signals.begin(func() (*os.Process, error) {
+		if err := cmd.Start(); err != nil {
+			return nil, cannotRun(cmd.Args[0], err)
+		}
+		return cmd.Process, nil
+	})
+	served := p.started()
+	if err == nil {
+		c.status.report(event{Event: "started", PID: cmd.Process.Pid})
+		err = howEnded(cmd.Wait())
+		c.signals.ended()
+		c.status.ended(cmd.Process.Pid, time.Now(), err)
+	}
+	select {
+	case <-served:
+	case <-c.signals.ctx.Done():
+		p.close()
+		<-served
+	}
+	return err
+}
+
+// howEnded turns how a process ended into the end of CMD.
 func howEnded(err error) error {
 	var exit *exec.ExitError
 	switch {
@@ -82,10 +108,17 @@ func howEnded(err error) error {
 	case !errors.As(err, &exit):
 		return err
 	}
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+	return endOf(exit.ProcessState)
+}
+
+func endOf(state *os.ProcessState) error {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return killed{status.Signal()}
 	}
-	return ended{exit.ExitCode()}
+	if code := state.ExitCode(); code != 0 {
+		return ended{code}
+	}
+	return nil
 }
 
 // sink counts what is written and keeps the first error.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 
 	"github.com/holdfast-go/holdfast/atomicwrite"
@@ -12,6 +13,8 @@ type editVerb struct {
 	Create *string `placeholder:"TEXT" help:"What CMD reads if FILE does not exist, as it stands: no newline is added. Without this flag a missing FILE is an error (66)."`
 	replacing
 	locking
+	killing
+	reporting
 	talking
 }
 
@@ -19,14 +22,21 @@ type editVerb struct {
 func (*editVerb) Help() string {
 	return `CMD reads FILE on standard input, and what it prints replaces FILE in one step if it succeeds. All of that happens
 under FILE's lock, so that of several edits at once each sees the changes of those before it. If CMD fails, its exit code
-is ours and FILE is what it was. CMD must not take the same lock.`
+is ours and FILE is what it was. CMD must not take the same lock.
+
+The lock names us, and we wait for CMD's output until CMD and everything that it left behind have closed it, or a signal
+asked us to end and CMD has ended.` + statusHelp
 }
 
 func (*editVerb) commandIsOptional() bool { return false }
 
 // Run has CMD make the new content out of the old one.
 func (v *editVerb) Run(c *call) error {
-	v.configure(c)
+	v.talking.configure(c)
+	v.killing.configure(c)
+	if err := v.reporting.configure(c, "edit", v.File); err != nil {
+		return err
+	}
 	cmd, err := lookUp(v.Command)
 	if err != nil {
 		return err
@@ -34,13 +44,13 @@ func (v *editVerb) Run(c *call) error {
 	if err := v.permit(v.File); err != nil {
 		return err
 	}
-	h := v.hold(c, v.File)
+	h := v.hold(c, v.File, os.Getpid())
 	defer h.stop()
 	mode, opts := v.options()
 	err = atomicwrite.Update(h.ctx, v.File, mode, func(old []byte, exists bool) ([]byte, error) {
-		c.clear()
 		return v.edited(c, cmd, old, exists)
-	}, append(opts, atomicwrite.Locking(h.opts...))...)
+	}, append(opts, atomicwrite.Locking(h.options()...))...)
+	h.released(err)
 	return h.refused(err)
 }
 
@@ -55,9 +65,8 @@ func (v *editVerb) edited(c *call, cmd *exec.Cmd, old []byte, exists bool) ([]by
 		}
 		old = []byte(*v.Create)
 	}
-	cmd.Stdin = bytes.NewReader(old)
 	var next bytes.Buffer
-	if err := c.output(cmd, &sink{to: &next}); err != nil {
+	if err := c.output(cmd, bytes.NewReader(old), &sink{to: &next}); err != nil {
 		return nil, err
 	}
 	if err := v.permit(v.File); err != nil {

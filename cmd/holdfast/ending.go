@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/holdfast-go/holdfast/atomicwrite"
 	"github.com/holdfast-go/holdfast/filelock"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/pluginrun"
 )
 
 // The exit codes besides 0 and those of CMD; from sysexits.h and the shell.
@@ -52,6 +55,7 @@ func end(c *call, err error) {
 		c.say("%s", text)
 	}
 	c.clear()
+	c.status.finish(err, code, text, signal)
 	if signal != 0 {
 		dieBy(signal)
 	}
@@ -63,15 +67,22 @@ func outcome(err error, busyCode int) (code int, text string, signal syscall.Sig
 	var own *failure
 	var cmd ended
 	var dead killed
+	var surviving *pluginrun.SurvivorsError
+	var cancelled *pluginrun.CancelledError
 	switch {
 	case err == nil:
 		return 0, "", 0
+	case errors.As(err, &surviving):
+		return exitStuck, sentence(err), 0
 	case errors.As(err, &own):
 		return own.code, own.text, 0
 	case errors.As(err, &cmd):
 		return cmd.code, "", 0
 	case errors.As(err, &dead):
-		return 128 + int(dead.signal), "", dead.signal
+		if errors.As(err, &cancelled) && cancelled.PID != 0 { // something ran, and was undone
+			text = sentence(err)
+		}
+		return 128 + int(dead.signal), text, dead.signal
 	}
 	code = codeOf(err)
 	if code == exitBusy {
@@ -82,9 +93,17 @@ func outcome(err error, busyCode int) (code int, text string, signal syscall.Sig
 
 func codeOf(err error) int {
 	var held *filelock.HeldError
+	var active *pluginrun.ActiveError
+	var record *pluginrun.RecordError
+	var idle *pluginrun.IdleError
 	switch {
-	case errors.Is(err, filelock.ErrLost):
+	case errors.Is(err, filelock.ErrLost), errors.As(err, &record), errors.As(err, &idle):
 		return exitStuck
+	case errors.As(err, &active):
+		if len(active.Processes) == 0 { // nobody can tell whether it goes on
+			return exitStuck
+		}
+		return exitBusy
 	case errors.As(err, &held) && held.Err == nil:
 		if held.Stuck() {
 			return exitStuck
@@ -109,6 +128,15 @@ func codeOf(err error) int {
 
 // sentence is err in one line: of errors that were joined, the first. What a holder is told by is cut to fit.
 func sentence(err error) string {
+	var active *pluginrun.ActiveError
+	var surviving *pluginrun.SurvivorsError
+	switch {
+	case errors.As(err, &surviving):
+		return fmt.Sprintf("what was started in %s does not end: %s; end it: the next run then restores the files, until then %s stays",
+			surviving.Dir, named(surviving.Processes), surviving.Record)
+	case errors.As(err, &active):
+		return stillRunning(active)
+	}
 	var held *filelock.HeldError
 	if errors.As(err, &held) {
 		h := *held
@@ -116,11 +144,12 @@ func sentence(err error) string {
 		h.Holder.Why = shortened(h.Holder.Why, longestReason)
 		return h.Error()
 	}
-	for {
+	for strings.Contains(err.Error(), "\n") {
 		joined, ok := err.(interface{ Unwrap() []error })
-		if !ok || len(joined.Unwrap()) == 0 {
-			return err.Error()
+		if !ok {
+			break
 		}
 		err = joined.Unwrap()[0]
 	}
+	return err.Error()
 }

@@ -17,11 +17,12 @@ import (
 	"github.com/holdfast-go/holdfast/atomicwrite"
 	"github.com/holdfast-go/holdfast/filelock"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/pluginrun"
 )
 
 // TestOutcome is the table of exit codes; the scripts show most of them from outside too.
 func TestOutcome(t *testing.T) {
-	held := heldErrors()
+	held, runs := heldErrors(), runErrors()
 	step := func(k sys.Kind) error { return &atomicwrite.Error{Op: "do it", Path: "f", Err: k} }
 	for _, c := range []struct {
 		name string
@@ -56,6 +57,13 @@ func TestOutcome(t *testing.T) {
 		{"too many files", cannotRun("x", syscall.EMFILE), exitNotStarted},
 		{"CMD not permitted", cannotRun("x", fs.ErrPermission), exitNotExecutable},
 		{"a context without a cause", context.Canceled, exitBug},
+		{"active run", runs["active run"], exitBusy},
+		{"unproven run", runs["unproven run"], exitStuck},
+		{"record of no run", runs["no run"], exitStuck},
+		{"silent run", runs["idle"], exitStuck},
+		{"survivors, though a signal ended us", runs["survivors"], exitStuck},
+		{"lost run", runs["lost run"], exitStuck},
+		{"disk full in a run", runs["a step of the run"], exitCannotCreate},
 	} {
 		code, _, signal := outcome(c.err, exitBusy)
 		assert.Equal(t, c.want, code, c.name)
@@ -69,12 +77,19 @@ func TestOutcome(t *testing.T) {
 	assert.Equal(t, 128+15, code)
 	assert.Equal(t, syscall.SIGTERM, signal)
 	assert.Empty(t, text)
+	code, text, signal = outcome(runs["cancelled"], exitBusy)
+	assert.Equal(t, 128+15, code)
+	assert.Equal(t, syscall.SIGTERM, signal)
+	assert.Contains(t, text, "was ended before it was done: ended by signal: terminated; its files are as before")
+	_, text, _ = outcome(&pluginrun.CancelledError{Cause: killed{syscall.SIGTERM}}, exitBusy)
+	assert.Empty(t, text, "nothing ran")
 }
 
 func TestSentence(t *testing.T) {
 	a, b := errors.New("a"), errors.New("b")
 	assert.Equal(t, "a", sentence(errors.Join(a, b)))
 	assert.Equal(t, "a", sentence(errors.Join(errors.Join(nil, a), b)))
+	assert.Equal(t, "a, b", sentence(fmt.Errorf("%w, %w", a, b)), "one error with two causes")
 }
 
 func TestPanicIsOurBug(t *testing.T) {

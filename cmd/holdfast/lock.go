@@ -2,7 +2,7 @@ package main
 
 import (
 	"errors"
-	"os/exec"
+	"time"
 
 	"github.com/holdfast-go/holdfast/filelock"
 )
@@ -10,6 +10,8 @@ import (
 type lockVerb struct {
 	operands
 	locking
+	killing
+	reporting
 	talking
 }
 
@@ -17,49 +19,96 @@ type lockVerb struct {
 func (*lockVerb) Help() string {
 	return `No other program that asks for FILE's lock has it while CMD runs. FILE itself need not exist, its directory must.
 CMD is looked up before anything is waited for, gets our standard streams, and the signals that are sent to us; we end as
-it ends, after the lock is released. Processes that CMD leaves behind do not hold the lock.`
+it ends, after the lock is released.
+
+The lock names CMD: if we are killed, it stays held until CMD ends, and the next contender takes it over. Processes that
+CMD leaves behind do not hold the lock. They are named in one warning: on Linux all of them, on Windows those that did not
+leave CMD's job, elsewhere none.` + statusHelp
 }
 
 func (*lockVerb) commandIsOptional() bool { return false }
 
 // Run holds the lock for as long as CMD runs.
 func (v *lockVerb) Run(c *call) error {
-	v.configure(c)
+	v.talking.configure(c)
+	v.killing.configure(c)
+	if err := v.reporting.configure(c, "lock", v.File); err != nil {
+		return err
+	}
 	cmd, err := lookUp(v.Command)
 	if err != nil {
 		return err
 	}
-	lock, err := v.acquire(c, v.File)
+	g, err := startGated(cmd)
 	if err != nil {
 		return err
 	}
-	end, lost := c.runHolding(lock, cmd)
-	err = lock.Release()
+	h := v.hold(c, v.File, g.PID())
+	defer h.stop()
+	go func() {
+		<-g.over
+		h.stop() // nobody is left to hold a lock for
+	}()
+	lock, err := filelock.Acquire(h.ctx, v.File, append(h.options(), filelock.OnBehalfOf(g.PID()))...)
+	switch {
+	case g.hasEnded():
+		return errors.Join(c.endedEarly(g), h.release())
+	case err != nil:
+		g.Abandon()
+		return h.refused(err)
+	}
+	if err := g.open(c); err != nil {
+		return errors.Join(err, h.release())
+	}
+	return c.runHolding(lock, g)
+}
+
+// runHolding waits for CMD's end under the lock, and releases it before CMD is reaped: a process that was reaped is a dead
+// holder to others. A loss counts only while CMD runs; it is said at once, since CMD goes on.
+func (c *call) runHolding(lock *filelock.Lock, g *gated) error {
+	lost := c.awaitEnd(lock, g)
+	at := time.Now()
+	c.signals.ended()
+	err := lock.Release()
+	released := time.Now()
+	end := g.reap()
+	c.status.ended(g.PID(), at, end)
+	if errors.Is(err, filelock.ErrLost) {
+		err = nil
+	} else if err == nil {
+		c.status.report(event{Event: "released", Time: released, PID: g.PID()})
+	}
+	g.warnOfOthers(c)
 	switch {
 	case lost:
 		return &failure{code: exitStuck}
-	case err == nil:
-		return end
-	case end != nil && !errors.Is(err, filelock.ErrLost):
+	case err != nil && end != nil:
 		c.say("%s", sentence(err))
 		return end
+	case err != nil:
+		return err
 	}
-	return err
+	return end
 }
 
-// runHolding runs CMD to its end. That the lock is lost meanwhile is said at once, since CMD goes on.
-func (c *call) runHolding(lock *filelock.Lock, cmd *exec.Cmd) (end error, lost bool) {
-	over, said := make(chan struct{}), make(chan bool)
-	go func() {
-		select {
-		case <-lock.Done():
-			c.say("%v; the command is left to finish", lock.Err())
-			said <- true
-		case <-over:
-			said <- false
+// awaitEnd returns when CMD has ended, and whether the lock was lost before that.
+func (c *call) awaitEnd(lock *filelock.Lock, g *gated) (lost bool) {
+	select {
+	case <-g.over:
+		if err := lock.Check(); err != nil {
+			c.lost(err, "")
+			return true
 		}
-	}()
-	end = c.run(cmd)
-	close(over)
-	return end, <-said
+		return false
+	case <-lock.Done():
+		c.lost(lock.Err(), "; the command is left to finish")
+		<-g.over
+		return true
+	}
+}
+
+func (c *call) lost(err error, next string) {
+	stuck := exitStuck
+	c.status.report(event{Event: "stuck", Code: &stuck, Message: err.Error()})
+	c.say("%v%s", err, next)
 }

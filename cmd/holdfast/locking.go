@@ -5,16 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast/filelock"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // talking is how much a verb says.
 type talking struct {
-	Quiet   bool `short:"q" help:"Say nothing while waiting, and nothing of a dead holder."`
+	Quiet   bool `short:"q" help:"Say nothing while waiting, nothing of a dead holder, and nothing of what CMD leaves behind."`
 	Verbose bool `short:"v" help:"Show the steps of the protocol."`
 }
+
+// configure makes the flags count for c.
+func (t talking) configure(c *call) { c.quiet, c.verbose = t.Quiet, t.Verbose }
 
 // locking is how a verb takes FILE's lock.
 type locking struct {
@@ -40,9 +45,6 @@ func (l *locking) AfterApply() error {
 	return nil
 }
 
-// configure makes the flags count for c.
-func (t talking) configure(c *call) { c.quiet, c.verbose = t.Quiet, t.Verbose }
-
 func (l locking) wait() time.Duration {
 	if l.NoWait {
 		return 0
@@ -50,40 +52,94 @@ func (l locking) wait() time.Duration {
 	return time.Duration(*l.Wait)
 }
 
+// killing is what a verb does with a CMD that was asked to end and does not.
+type killing struct {
+	KillAfter *span `placeholder:"TIME" help:"Kill CMD if it goes on for so long after the first signal that asked it to end: 30s, 2m, a number of seconds. Without this flag it has all the time it takes."`
+}
+
+// configure makes the flag count for c.
+func (k killing) configure(c *call) {
+	c.signals.killAfter = (*time.Duration)(k.KillAfter)
+	c.signals.onKill = func(asked syscall.Signal) {
+		c.say("the command goes on %s after %s: it is killed", *c.signals.killAfter, nameOf(asked))
+	}
+}
+
 // holding is an acquisition in the package's terms: how it waits, what it shows meanwhile, and why it stops early.
 type holding struct {
-	ctx  context.Context
-	opts []filelock.Option
-	stop context.CancelFunc
-	file string
+	c      *call
+	file   string
+	pid    int // whom the lock names
+	wait   time.Duration
+	ctx    context.Context // ends with a signal, or with a nesting that would wait for itself
+	cancel context.CancelCauseFunc
+	show   *display
+	lock   *filelock.Lock // once it is held
 }
 
-// hold prepares to take file's lock. The context ends with a signal, or with a nesting that would wait for itself.
-func (l locking) hold(c *call, file string) *holding {
+// hold prepares to take file's lock for the process pid.
+func (l locking) hold(c *call, file string, pid int) *holding {
 	c.busyCode = int(l.BusyCode)
-	ctx, cancel := context.WithCancelCause(c.signals.ctx)
-	display := newDisplay(c.messages, file, l.wait())
-	waiting := func(h filelock.Holder) {
-		if isNested(h) {
-			cancel(nested(file, h))
-			return
-		}
-		display.show(h)
-	}
-	return &holding{
-		ctx:  ctx,
-		opts: []filelock.Option{filelock.Wait(l.wait()), filelock.OnWait(waiting), filelock.Logger(c.logger(file))},
-		stop: func() { cancel(nil) },
-		file: file,
+	h := &holding{c: c, file: file, pid: pid, wait: l.wait(), show: newDisplay(c.messages, file, l.wait())}
+	h.ctx, h.cancel = context.WithCancelCause(c.signals.ctx)
+	return h
+}
+
+func (h *holding) stop() { h.cancel(nil) }
+
+// options are what the package is to be told.
+func (h *holding) options() []filelock.Option {
+	return []filelock.Option{
+		filelock.Wait(h.wait), filelock.OnWait(h.waiting), filelock.OnAcquire(h.acquired), filelock.Logger(h.c.logger()),
 	}
 }
 
-// acquire takes file's lock.
+func (h *holding) waiting(holder filelock.Holder) {
+	if isNested(holder) {
+		h.cancel(nested(h.file, holder))
+		return
+	}
+	h.show.show(holder)
+	h.c.status.waiting(holder)
+}
+
+func (h *holding) acquired(lock *filelock.Lock) {
+	h.lock = lock
+	h.c.clear()
+	h.c.status.report(event{Event: "acquired", PID: h.pid})
+	t, ok := lock.Takeover()
+	if !ok {
+		return
+	}
+	h.c.status.report(event{Event: "taken_over", PID: t.PID, Message: t.Proof})
+	if !h.c.quiet {
+		h.c.say("took over the lock of PID %d, which has exited: %s may be half done", t.PID, h.file)
+	}
+}
+
+// release gives up what was acquired, if anything was.
+func (h *holding) release() error {
+	if h.lock == nil {
+		return nil
+	}
+	err := h.lock.Release()
+	h.released(err)
+	return err
+}
+
+// released reports a release that the package has made, of which err is what it said.
+func (h *holding) released(err error) {
+	var step *filelock.Error
+	if h.lock != nil && h.lock.Err() == filelock.ErrReleased && !errors.As(err, &step) {
+		h.c.status.report(event{Event: "released", PID: h.pid})
+	}
+}
+
+// acquire takes file's lock for ourselves.
 func (l locking) acquire(c *call, file string) (*filelock.Lock, error) {
-	h := l.hold(c, file)
+	h := l.hold(c, file, os.Getpid())
 	defer h.stop()
-	lock, err := filelock.Acquire(h.ctx, file, h.opts...)
-	c.clear()
+	lock, err := filelock.Acquire(h.ctx, file, h.options()...)
 	return lock, h.refused(err)
 }
 
@@ -96,13 +152,24 @@ func (h *holding) refused(err error) error {
 	return err
 }
 
-// isNested reports whether the lock is held by a process that waits for us: one of our parents.
+// isNested reports whether the lock is held by a process that waits for us: one of our parents; or by ourselves, where we
+// are what another of us was told to run.
 func isNested(h filelock.Holder) bool {
-	return (h.State == filelock.Alive || h.State == filelock.OtherUser) && isParent(h.PID)
+	if h.State != filelock.Alive && h.State != filelock.OtherUser {
+		return false
+	}
+	for at, next := os.Getpid(), os.Getppid(); at > 0; at, next = next, sys.Parent(next) {
+		if at == h.PID {
+			return true
+		}
+	}
+	return false
 }
 
 func nested(file string, h filelock.Holder) error {
-	return &failure{exitStuck, fmt.Sprintf(
-		"%s is locked by %s, one of our own parents%s: waiting would never end; take the lock once, in the outermost command",
-		file, who(h), since(h))}
+	text := fmt.Sprintf("%s is locked by %s, one of our own parents%s", file, who(h), since(h))
+	if h.PID == os.Getpid() {
+		text = fmt.Sprintf("%s is locked already for this very command, PID %d%s", file, h.PID, since(h))
+	}
+	return &failure{exitStuck, text + ": waiting would never end; take the lock once, in the outermost command"}
 }

@@ -1,5 +1,5 @@
 // Command holdfast replaces files in one step and keeps their writers apart, for people at a shell and for scripts. It is
-// thin: every verb is a few calls of the packages atomicwrite and filelock.
+// thin: every verb is a few calls of the packages atomicwrite, filelock and pluginrun.
 //
 // Standard output has the product only; messages go to standard error, one line each. The exit codes are in ending.go.
 package main
@@ -8,17 +8,21 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+
+	"github.com/holdfast-go/holdfast/internal/child"
 )
 
 func main() {
+	child.Gate()
 	c := &call{messages: newMessages(os.Stderr)}
 	end(c, c.do(os.Args[1:]))
 }
 
-// call is one run of the command: its command line's common flags, its messages and its signals.
+// call is one run of the command: its command line's common flags, its messages, its signals, and what it reports of itself.
 type call struct {
 	*messages
 	signals *signals
+	status  *status // nil: nobody asked for it
 }
 
 // do parses and runs one command line.

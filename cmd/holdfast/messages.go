@@ -22,7 +22,8 @@ type messages struct {
 	to       io.Writer
 	terminal bool
 	mu       sync.Mutex
-	standing bool // a line that can be rewritten is shown
+	standing string // the line that is shown and can be rewritten; empty: none
+	midline  bool   // what passed last to the terminal does not end a line
 }
 
 func newMessages(to *os.File) *messages {
@@ -34,6 +35,10 @@ func (m *messages) say(format string, args ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.wipe()
+	if m.midline {
+		fmt.Fprintln(m.to)
+		m.midline = false
+	}
 	fmt.Fprintf(m.to, "holdfast: %s\n", printable(fmt.Sprintf(format, args...)))
 }
 
@@ -44,16 +49,34 @@ func (m *messages) detail(format string, args ...any) {
 	}
 }
 
-// rewrite shows text in place of what the last rewrite showed, cut so that it fits one line of the terminal.
+// pass writes what another printed to one of our streams. What goes to a terminal does not share a line with ours.
+func (m *messages) pass(to io.Writer, terminal bool, text []byte) (int, error) {
+	if !m.terminal || !terminal || len(text) == 0 {
+		return to.Write(text)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wipe()
+	m.midline = text[len(text)-1] != '\n'
+	return to.Write(text)
+}
+
+// rewrite shows text in place of what the last rewrite showed, cut so that it fits one line of the terminal; nothing while
+// another's line is not complete.
 func (m *messages) rewrite(text string, width int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.midline {
+		return
+	}
 	line := []rune("holdfast: " + printable(text))
 	if width > 1 && len(line) >= width {
 		line = append(line[:width-2], '…')
 	}
-	fmt.Fprintf(m.to, "\r%s\x1b[K", string(line))
-	m.standing = true
+	if text := string(line); text != m.standing {
+		fmt.Fprintf(m.to, "\r%s\x1b[K", text)
+		m.standing = text
+	}
 }
 
 // clear removes what rewrite showed last.
@@ -64,14 +87,14 @@ func (m *messages) clear() {
 }
 
 func (m *messages) wipe() {
-	if m.standing {
+	if m.standing != "" {
 		fmt.Fprint(m.to, "\r\x1b[K")
-		m.standing = false
+		m.standing = ""
 	}
 }
 
-// logger is where the packages log what happens to file's lock.
-func (m *messages) logger(file string) *slog.Logger { return slog.New(steps{m, file, ""}) }
+// logger is where the packages log what happens.
+func (m *messages) logger() *slog.Logger { return slog.New(steps{m, ""}) }
 
 // printable is text with every character escaped that would not print on one line.
 func printable(text string) string {

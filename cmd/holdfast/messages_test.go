@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	"github.com/holdfast-go/holdfast/atomicwrite"
 	"github.com/holdfast-go/holdfast/filelock"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/pluginrun"
 )
 
 // longPath has what a message must neither be broken nor coloured by.
@@ -68,6 +71,7 @@ func TestMessages(t *testing.T) {
 		"no permission":      cannotRun(longPath, fs.ErrPermission),
 		"directory":          cannotRun(longPath, syscall.EISDIR),
 		"too many processes": cannotRun(longPath, syscall.EAGAIN),
+		"nested in CMD":      nested(longPath, filelock.Holder{PID: os.Getpid(), State: filelock.Alive, Command: longText, Since: time.Now()}),
 		"panic":              (&call{messages: &messages{}}).guarded(func() error { panic(longText) }),
 	}
 	link := filepath.Join(t.TempDir(), "link")
@@ -82,6 +86,9 @@ func TestMessages(t *testing.T) {
 	for name, err := range heldErrors() {
 		said[name] = err
 	}
+	for name, err := range runErrors() {
+		said[name] = err
+	}
 	for name, err := range said {
 		t.Run(name, func(t *testing.T) {
 			require.Error(t, err)
@@ -94,6 +101,53 @@ func TestMessages(t *testing.T) {
 			d := newDisplay(&messages{}, longPath, time.Hour)
 			assertMessage(t, d.text(held.Holder, time.Minute)+", Ctrl-C stops", longPath)
 		})
+	}
+}
+
+// runErrors are the ways in which a run can fail.
+func runErrors() map[string]error {
+	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	processes := slices.Repeat([]pluginrun.Process{{PID: 2147483647, Command: longText}}, 100)
+	return map[string]error{
+		"active run":        &pluginrun.ActiveError{Dir: longPath, Record: longPath, PID: 2147483647, Processes: processes, Since: since, Waited: time.Hour},
+		"unproven run":      &pluginrun.ActiveError{Dir: longPath, Record: longPath, PID: 2147483647, Why: longText, Since: since, Waited: time.Hour},
+		"unrecorded run":    &pluginrun.ActiveError{Dir: longPath, PID: 2147483647, Processes: processes},
+		"no run":            &pluginrun.RecordError{Record: longPath, Why: "its grouped is not true or false"},
+		"idle":              &pluginrun.IdleError{Dir: longPath, Program: longPath, PID: 2147483647, Limit: 90 * time.Minute, Log: longPath},
+		"cancelled":         &pluginrun.CancelledError{Dir: longPath, Program: longPath, PID: 2147483647, Err: context.Canceled, Cause: killed{syscall.SIGTERM}},
+		"survivors":         &pluginrun.SurvivorsError{Dir: longPath, Record: longPath, Processes: processes, Err: killed{syscall.SIGTERM}},
+		"lost run":          &pluginrun.LostError{Dir: longPath, Aside: longPath, Err: &filelock.LostError{Path: longPath + ".lock", Found: "PID 2147483647 has it now"}},
+		"a step of the run": &pluginrun.Error{Op: "restore", Path: longPath, Err: sys.NoSpace},
+	}
+}
+
+// TestSaid holds what is said besides the last line to the same.
+func TestSaid(t *testing.T) {
+	processes := slices.Repeat([]pluginrun.Process{{PID: 2147483647, Command: longText}}, 100)
+	said := &strings.Builder{}
+	r := &profileRun{c: &call{messages: &messages{to: said}}, dir: longPath, name: longText, leftoverWait: time.Hour}
+	text := func(say func()) string {
+		said.Reset()
+		say()
+		return strings.TrimSuffix(strings.TrimPrefix(said.String(), "holdfast: "), "\n")
+	}
+	leftover := &pluginrun.Leftover{PID: 2147483647, Proof: "start-time-differs"}
+	restored := []string{"package.json", "pnpm-lock.yaml", "package-lock.json", "pnpm-workspace.yaml"}
+	for name, text := range map[string]string{
+		"waits for a run": text(func() {
+			r.leftover(&pluginrun.ActiveError{Dir: longPath, Record: longPath, PID: 1, Processes: processes})
+		}),
+		"waits for what may be a run": text(func() {
+			r.leftover(&pluginrun.ActiveError{Dir: longPath, Record: longPath, PID: 1, Why: longText})
+		}),
+		"leftover":    text(func() { r.sayOthers(&pluginrun.Result{Leftover: leftover}) }),
+		"output cut":  text(func() { r.sayOthers(&pluginrun.Result{OutputCut: true}) }),
+		"left behind": text(func() { r.sayOthers(&pluginrun.Result{Survivors: processes}) }),
+		"failed":      r.failed(&pluginrun.Result{ExitCode: 255, Restored: restored, Log: longPath}, ended{255}),
+		"died":        r.failed(&pluginrun.Result{ExitCode: 137, Restored: restored, Log: longPath}, killed{syscall.SIGKILL}),
+		"unchanged":   r.failed(&pluginrun.Result{ExitCode: 1, Log: longPath}, ended{1}),
+	} {
+		t.Run(name, func(t *testing.T) { assertMessage(t, text, longPath, strings.Join(restored, ", ")) })
 	}
 }
 

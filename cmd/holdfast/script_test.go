@@ -13,10 +13,13 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/holdfast-go/holdfast/internal/child"
 )
 
 // TestMain makes this test binary the commands that the scripts run: ours, and a tool that plays their other parts.
 func TestMain(m *testing.M) {
+	child.Gate()
 	testscript.Main(tests{m}, map[string]func(){"holdfast": main, "tool": toolMain})
 }
 

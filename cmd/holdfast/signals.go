@@ -3,21 +3,26 @@ package main
 import (
 	"context"
 	"os"
-	"os/exec"
 	"os/signal"
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 )
 
-// signals stands between the signals that this process gets and CMD. Signals that were ignored from the start stay
-// ignored, for us and for CMD.
+// signals stands between the signals that this process gets and CMD. HUP and INT that were ignored from the start stay
+// ignored, for us and for CMD; the runtime of Go forgets of all others that they were.
 type signals struct {
 	ctx    context.Context // ends with the cause killed once a signal asked us to end
 	cancel context.CancelCauseFunc
 
+	killAfter  *time.Duration             // how long CMD may go on after it was asked to end; nil: as long as it likes
+	onKill     func(asked syscall.Signal) // called before CMD is killed for that
+	endsItself bool                       // CMD is ended by whoever watches ctx: no signal that asks for the end is passed on
+
 	mu      sync.Mutex
 	command *os.Process // while CMD runs
+	kill    *time.Timer // once it was asked to end
 }
 
 func catchSignals() *signals {
@@ -47,6 +52,7 @@ func catchSignals() *signals {
 func (s *signals) handle(sig syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	asksToEnd := slices.Contains(ending, sig)
 	switch {
 	case slices.Contains(survived, os.Signal(sig)):
 		return
@@ -55,26 +61,41 @@ func (s *signals) handle(sig syscall.Signal) {
 			s.cancel(killed{sig})
 		}
 		return
+	case asksToEnd && s.endsItself:
 	case !fromTerminal(sig):
 		_ = s.command.Signal(sig) // fails only if CMD has just ended
 	}
-	if slices.Contains(ending, sig) {
+	if asksToEnd {
 		s.cancel(killed{sig})
+		s.killLater(sig)
 	}
 }
 
-// start starts CMD, unless a signal came first.
-func (s *signals) start(cmd *exec.Cmd) error {
+// killLater has CMD killed if it has not ended in time after the first signal that asked it to.
+func (s *signals) killLater(asked syscall.Signal) {
+	if s.killAfter == nil || s.kill != nil || s.endsItself {
+		return
+	}
+	s.kill = time.AfterFunc(*s.killAfter, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.command != nil {
+			s.onKill(asked)
+			_ = s.command.Kill()
+		}
+	})
+}
+
+// begin has CMD started, unless a signal came first.
+func (s *signals) begin(start func() (*os.Process, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
 	}
-	if err := cmd.Start(); err != nil {
-		return cannotRun(cmd.Args[0], err)
-	}
-	s.command = cmd.Process
-	return nil
+	command, err := start()
+	s.command = command
+	return err
 }
 
 // ended is called when CMD has.

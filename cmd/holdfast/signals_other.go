@@ -22,6 +22,9 @@ func fromTerminal(syscall.Signal) bool { return true }
 // dieBy returns: there is no dying by a signal, its exit code has to do.
 func dieBy(syscall.Signal) {}
 
+// nameOf is sig's name.
+func nameOf(sig os.Signal) string { return sig.String() }
+
 // isNoProgram reports whether the system found a file but no program in it.
 func isNoProgram(err error) bool {
 	const badExeFormat = syscall.Errno(193)

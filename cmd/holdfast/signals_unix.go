@@ -62,5 +62,8 @@ func dieBy(sig syscall.Signal) {
 	}
 }
 
+// nameOf is sig's name, such as SIGTERM.
+func nameOf(sig os.Signal) string { return unix.SignalName(sig.(syscall.Signal)) }
+
 // isNoProgram reports whether the system found a file but no program in it.
 func isNoProgram(err error) bool { return errors.Is(err, syscall.ENOEXEC) }

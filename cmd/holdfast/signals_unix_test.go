@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -18,7 +19,7 @@ func TestSignalBeforeTheStart(t *testing.T) {
 	s := &signals{ctx: ctx, cancel: cancel}
 	s.handle(syscall.SIGTERM)
 	cmd := exec.Command("tool", "exit", "0")
-	assert.Equal(t, killed{syscall.SIGTERM}, s.start(cmd))
+	assert.Equal(t, killed{syscall.SIGTERM}, s.begin(starting(cmd)))
 	assert.Nil(t, cmd.Process)
 }
 
@@ -27,11 +28,15 @@ func TestSignalAfterCommand(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s := &signals{ctx: ctx, cancel: cancel}
 	cmd := exec.Command("tool", "exit", "0")
-	require.NoError(t, s.start(cmd))
+	require.NoError(t, s.begin(starting(cmd)))
 	s.handle(syscall.SIGUSR1)
 	assert.NoError(t, ctx.Err())
 	_ = cmd.Wait() // by its code or by the signal
 	s.ended()
 	s.handle(syscall.SIGUSR1)
 	assert.Equal(t, killed{syscall.SIGUSR1}, context.Cause(ctx))
+}
+
+func starting(cmd *exec.Cmd) func() (*os.Process, error) {
+	return func() (*os.Process, error) { err := cmd.Start(); return cmd.Process, err }
 }

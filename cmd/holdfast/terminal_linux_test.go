@@ -190,3 +190,124 @@ func TestSignalInBackgroundOfTerminal(t *testing.T) {
 	require.NoError(t, toolSignal([]string{"SIGTERM", in("pid")}))
 	assert.Equal(t, "0", c.ends(), c.shown())
 }
+
+// TestCtrlCEachTime: CMD gets each of many exactly once.
+func TestCtrlCEachTime(t *testing.T) {
+	const times = 50
+	dir := t.TempDir()
+	for i := range times {
+		in := func(name string) string { return filepath.Join(dir, name+strconv.Itoa(i)) }
+		c := onTerminal(t, 80, "holdfast", "lock", in("plan"), "--", "tool", "catch", in("ready"), in("log"), "7")
+		require.NoError(t, toolUntil([]string{in("ready")}))
+		c.press(ctrlC)
+		require.NoError(t, toolUntil([]string{in("log"), "^SIGINT\n"}))
+		require.NoError(t, c.cmd.Process.Signal(syscall.SIGTERM))
+		require.Equal(t, "7", c.ends(), c.shown())
+		text, err := os.ReadFile(in("log"))
+		require.NoError(t, err)
+		require.Equal(t, "SIGINT\nSIGTERM\n", string(text), "time %d", i)
+	}
+}
+
+// TestCtrlCWhileWaiting: what was to become CMD dies of the same key, which is nobody's fault and not worth a line.
+func TestCtrlCWhileWaiting(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plan")
+	holder(t, file)
+	for range 10 {
+		c := onTerminal(t, 500, "holdfast", "lock", "-q", "--wait", "1h", file, "--", "tool", "exit", "0")
+		require.NoError(t, eventually(func() (string, bool) { return "", len(childrenOf(t, c.cmd.Process.Pid)) == 1 }))
+		c.press(ctrlC)
+		assert.Equal(t, "SIGINT", c.ends())
+		assert.Regexp(t, `^(\^C)?$`, c.shown())
+	}
+}
+
+// TestSuspended: Ctrl-Z stops us and CMD together; the lock stays held, and the shell can have both go on.
+func TestSuspended(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	script := "set -m; holdfast lock " + in("plan") + " -- tool then make " + in("ready") + " x , until " + in("go") + " , exit 7; echo stopped=$?; " +
+		"holdfast lock -n " + in("plan") + " -- tool exit 0; echo busy=$?; tool make " + in("go") + " x; fg; echo ended=$?"
+	c := onTerminal(t, 500, "sh", "-c", script)
+	require.NoError(t, toolUntil([]string{in("ready")}))
+	c.press("\x1a")
+	assert.Equal(t, "0", c.ends(), c.shown())
+	assert.Regexp(t, `(?s)stopped=148\r\n.*is held by PID \d+ \(tool.*busy=75\r\n.*ended=7\r\n$`, c.shown())
+	assert.NoFileExists(t, in("plan.lock"))
+}
+
+// TestKillAfterOnATerminal: the clock starts with the terminal's own signal too.
+func TestKillAfterOnATerminal(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	c := onTerminal(t, 500, "holdfast", "lock", "--kill-after", "50ms", in("plan"), "--", "tool", "catch", in("ready"), in("log"), "7")
+	require.NoError(t, toolUntil([]string{in("ready")}))
+	c.press(ctrlC)
+	assert.Equal(t, "SIGKILL", c.ends())
+	assert.Contains(t, c.shown(), "the command goes on 50ms after SIGINT: it is killed")
+}
+
+// TestRunOnATerminal: CMD has the terminal.
+func TestRunOnATerminal(t *testing.T) {
+	dir := t.TempDir()
+	c := onTerminal(t, 500, "holdfast", "run", dir, "--", "sh", "-c", "test -t 0 && test -t 1 && test -t 2 && read line && echo got $line")
+	c.press("typed\n")
+	assert.Equal(t, "0", c.ends())
+	assert.Contains(t, c.shown(), "got typed")
+}
+
+// TestRunShowsProgress: time and the last line, below the output, and nothing of it in the end.
+func TestRunShowsProgress(t *testing.T) {
+	dir := t.TempDir()
+	script := "echo first; echo '\x1b[31mred' >&2; tool until go; printf half; tool until more; echo"
+	c := onTerminal(t, 60, "holdfast", "run", "--captured", dir, "--", "sh", "-c", script)
+	c.untilShown(`\rholdfast: sh, 0s — .*\x1b\[K`)
+	c.untilShown(`first\r\n`)
+	c.untilShown(`\rholdfast: sh, 1s — .*\x1b\[K`)
+	for line := range strings.SplitSeq(c.shown(), "\r") {
+		if strings.HasPrefix(line, "holdfast: ") {
+			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\x1b[K")), 59, line)
+		}
+	}
+	require.NoError(t, toolMake([]string{filepath.Join(dir, "go"), "x"}))
+	c.untilShown(`half`)
+	require.NoError(t, toolMake([]string{filepath.Join(dir, "more"), "x"}))
+	assert.Equal(t, "0", c.ends())
+	assert.Contains(t, c.shown(), "half\r\n", "a line of CMD's is not torn")
+	last := c.shown()[strings.LastIndex(c.shown(), "holdfast: "):]
+	assert.Regexp(t, `^[^\r]*\x1b\[K\r\x1b\[K`, last, "cleared")
+}
+
+// TestRunProgressNotElsewhere: -q and a standard error that is no terminal keep it back.
+func TestRunProgressNotElsewhere(t *testing.T) {
+	for _, script := range []string{
+		"holdfast run -q --captured %s -- sh -c 'echo out; tool until go'",
+		"holdfast run --captured %s -- sh -c 'echo out; tool until go' 2>/dev/null",
+	} {
+		dir := t.TempDir()
+		c := onTerminal(t, 60, "sh", "-c", strings.ReplaceAll(script, "%s", dir))
+		c.untilShown(`out`)
+		require.NoError(t, toolMake([]string{filepath.Join(dir, "go"), "x"}))
+		assert.Equal(t, "0", c.ends())
+		assert.Equal(t, "out\r\n", c.shown())
+	}
+}
+
+// TestCtrlCEndsARun: the tree, then the files are as before, then we end by it.
+func TestCtrlCEndsARun(t *testing.T) {
+	for _, streams := range []string{"--attached", "--captured"} {
+		dir := t.TempDir()
+		manifest := filepath.Join(dir, "package.json")
+		require.NoError(t, os.WriteFile(manifest, []byte("old"), 0o666))
+		c := onTerminal(t, 500, "holdfast", "run", streams, dir, "--", "sh", "-c", "echo new >package.json; tool make ready x; tool until never")
+		require.NoError(t, toolUntil([]string{filepath.Join(dir, "ready")}))
+		c.press(ctrlC)
+		assert.Equal(t, "SIGINT", c.ends(), c.shown())
+		text, err := os.ReadFile(manifest)
+		require.NoError(t, err)
+		assert.Equal(t, "old", string(text))
+		assert.NoFileExists(t, manifest+".lock")
+		// With the terminal, sh dies of the key before we do anything about it, or not.
+		assert.Regexp(t, `holdfast: (\S+: sh \(PID \d+\) was ended before it was done: |sh was ended by SIGINT; restored package.json)`, c.shown(), streams)
+	}
+}

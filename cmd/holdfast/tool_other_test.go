@@ -11,8 +11,6 @@ var catchable = forwarded
 
 func heedSignals() {}
 
-func nameOf(sig os.Signal) string { return sig.String() }
-
 func signalName(*os.ProcessState) string { return "" }
 
 func toolSignal([]string) error { return errors.ErrUnsupported }

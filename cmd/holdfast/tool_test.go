@@ -40,6 +40,7 @@ var tools = map[string]func(args []string) error{
 	"ends":     toolEnds,     // [-pid F] [-err F] WANT CMD...  as the scripts' ends, for the background
 	"parallel": toolParallel, // N M CMD...     N at a time run CMD M times
 	"signal":   toolSignal,   // NAME PIDFILE
+	"events":   toolEvents,   // F              the events of a report in one line, with codes and signals
 }
 
 func toolMain() {
@@ -289,4 +290,29 @@ func toolParallel(args []string) error {
 		}
 	}
 	return nil
+}
+
+func toolEvents(args []string) error {
+	text, err := os.ReadFile(args[0])
+	if err != nil {
+		return err
+	}
+	var events []string
+	for _, l := range strings.SplitAfter(string(text), "\n") {
+		if l == "" {
+			continue
+		}
+		var e line
+		if err := json.Unmarshal([]byte(l), &e); err != nil || !strings.HasSuffix(l, "}\n") {
+			return fmt.Errorf("%q: %w", l, err)
+		}
+		events = append(events, e.Event)
+		if e.Code != nil {
+			events = append(events, fmt.Sprintf("code=%d", *e.Code))
+		}
+		if e.Signal != nil {
+			events = append(events, "signal="+*e.Signal)
+		}
+	}
+	return toolPrint([]string{strings.Join(events, " ")})
 }

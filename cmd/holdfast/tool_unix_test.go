@@ -26,8 +26,6 @@ func heedSignals() {
 	}
 }
 
-func nameOf(sig os.Signal) string { return unix.SignalName(sig.(syscall.Signal)) }
-
 func signalName(state *os.ProcessState) string {
 	status := state.Sys().(syscall.WaitStatus)
 	switch {

@@ -23,20 +23,37 @@ func (w *waitTime) UnmarshalText(text []byte) error {
 		*w = waitTime(filelock.Forever)
 		return nil
 	}
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		var seconds float64
-		if seconds, err = strconv.ParseFloat(s, 64); err == nil && seconds < math.MaxInt64/float64(time.Second) {
-			d = time.Duration(seconds * float64(time.Second))
-		} else {
-			err = strconv.ErrRange
-		}
-	}
-	if err != nil || d < 0 {
+	d, ok := parseTime(s)
+	if !ok {
 		return fmt.Errorf("%q is no time to wait: give 30s, 2m, a number of seconds, 0 for one try, or forever", s)
 	}
 	*w = waitTime(d)
 	return nil
+}
+
+// span is a time that has an end.
+type span time.Duration
+
+// UnmarshalText reads 30s, 2m, 1m30s; a bare number is seconds.
+func (t *span) UnmarshalText(text []byte) error {
+	d, ok := parseTime(string(text))
+	if !ok {
+		return fmt.Errorf("%q is no time: give 30s, 2m, or a number of seconds", text)
+	}
+	*t = span(d)
+	return nil
+}
+
+func parseTime(s string) (d time.Duration, ok bool) {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		seconds, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(seconds < math.MaxInt64/float64(time.Second)) { // also if it is no number
+			return 0, false
+		}
+		d = time.Duration(seconds * float64(time.Second))
+	}
+	return d, d >= 0
 }
 
 // fileMode is a stated permission mode.

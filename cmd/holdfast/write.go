@@ -33,7 +33,7 @@ func (*writeVerb) commandIsOptional() bool { return true }
 // Run fills a temporary file and puts it in FILE's place. CMD runs under the lock, since it may read FILE; standard input
 // is read before the lock is taken, since whoever writes it may be slow.
 func (v *writeVerb) Run(c *call) (err error) {
-	v.configure(c)
+	v.talking.configure(c)
 	var cmd *exec.Cmd
 	if len(v.Command) > 0 {
 		if cmd, err = lookUp(v.Command); err != nil {
@@ -99,7 +99,7 @@ func (v *writeVerb) ready(c *call, lock *filelock.Lock) error {
 // fill writes the new content.
 func (v *writeVerb) fill(c *call, cmd *exec.Cmd, into *sink) error {
 	if cmd != nil {
-		if err := c.output(cmd, into); err != nil {
+		if err := c.output(cmd, nil, into); err != nil {
 			return err
 		}
 		return v.refuseEmpty(v.File, "the command printed nothing", into.written)

@@ -30,5 +30,10 @@ func childOf(info *unix.Siginfo) int {
 	return int(int32(binary.NativeEndian.Uint32(raw[at:])))
 }
 
+// HasChildren reports whether this process has children, also such as have ended and are not reaped.
+func HasChildren() bool {
+	return unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil) != unix.ECHILD
+}
+
 // Reap lets go of a child that has ended, if it has.
 func Reap(pid int) { _, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) }
