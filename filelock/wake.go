@@ -39,7 +39,7 @@ func (c *contender) watch(block *obstacle) *wakeup {
 	if err == nil && !c.means(seen.name, seen.info.ID) { // it was faster
 		w.wake()
 	}
-	if seen.verdict == alive && c.isOurSpace(seen) {
+	if seen.verdict == alive && seen.pid != c.sys.self().PID && c.isOurSpace(seen) {
 		w.add(c.sys.watchExit(seen.pid, w.wake))
 	}
 	return w
@@ -57,7 +57,7 @@ func (w *wakeup) add(stop func(), err error) {
 // isOurSpace reports whether the sighting's process number means to us what it meant to its writer, as far as is known.
 func (c *contender) isOurSpace(s *sighting) bool {
 	me := c.sys.self()
-	return s.pid != 0 && s.pid != me.PID && (s.attribute == nil || s.attribute.Boot == me.Boot && s.attribute.PIDSpace == me.PIDSpace)
+	return s.pid != 0 && (s.attribute == nil || s.attribute.Boot == me.Boot && s.attribute.PIDSpace == me.PIDSpace)
 }
 
 // stop ends the watching and reports whether the pause was ended by it.
