@@ -21,6 +21,10 @@ var (
 	// dead. The error is a *HeldError.
 	ErrHeld = errors.New("lock held")
 
+	// ErrMisconfigured is the member of ErrUnavailable that says: the place where the lock must be is not what it must be, or
+	// refuses us. A person has to see to it. There is never a second place: locks in two places would be two locks.
+	ErrMisconfigured = errors.New("lock misconfigured")
+
 	// ErrLost says that the lock was taken away from a holder that had not released it. The error is a *LostError.
 	ErrLost = errors.New("lock lost")
 
@@ -32,6 +36,10 @@ var (
 
 	// ErrInvalidPath says that a path names no file: empty, ".", "..", with a trailing slash or a NUL byte.
 	ErrInvalidPath = errors.New("path names no file")
+
+	// ErrUnsafePath says that a kernel lock's path does not lead to a regular file with one name, or not without following a
+	// link. The error is an *UnsafePathError.
+	ErrUnsafePath = errors.New("path not safe to lock")
 )
 
 // Error is a step that failed for a reason of the system's; it unwraps to that reason.
@@ -78,6 +86,7 @@ type HeldError struct {
 	Waited time.Duration
 	Claim  string // the claim file that blocks the takeover of a dead holder's lock, if one does
 	Err    error  // the system's error that kept a dead holder's lock from being removed, if one did
+	Kernel bool   // the kernel says that it is held, and lets go when the holder ends; Holder may be a hint
 }
 
 // Is makes the error match its family.
@@ -88,7 +97,9 @@ func (e *HeldError) Unwrap() error { return e.Err }
 
 // Stuck reports whether waiting longer can only help if a person acts: nobody can prove the holder dead or alive, or its
 // death is proven and its lock or claim cannot be removed.
-func (e *HeldError) Stuck() bool { return e.Holder.State == Unproven || e.Holder.State == Dead }
+func (e *HeldError) Stuck() bool {
+	return !e.Kernel && (e.Holder.State == Unproven || e.Holder.State == Dead)
+}
 
 // Error is one line: what, who, since when, what next.
 func (e *HeldError) Error() string {
@@ -115,6 +126,9 @@ func (e *HeldError) Error() string {
 	case h.State == Dead:
 		fmt.Fprintf(&b, " is left by %s; takeover is switched off", h.who())
 		next = "allow takeover"
+	case e.Kernel && h.State == Unproven:
+		fmt.Fprintf(&b, " is held, by whom is not known: %s", h.Why)
+		next = "wait longer, or find out which process has it open"
 	case h.State == Unproven:
 		fmt.Fprintf(&b, " cannot be judged: %s", h.Why)
 		next = "find out which program made it: nothing proves that its holder has ended"
@@ -147,6 +161,19 @@ func (h Holder) who() string {
 	return s
 }
 
+// misconfiguredError gives the *Error that it wraps its family.
+type misconfiguredError struct{ error }
+
+func (e misconfiguredError) Is(target error) bool {
+	return target == ErrMisconfigured || target == ErrUnavailable
+}
+
+func (e misconfiguredError) Unwrap() error { return e.error }
+
+func misconfigured(op, path string, err error) error {
+	return misconfiguredError{&Error{op, path, err}}
+}
+
 // LostError says that a lock was found gone or replaced while it was held. It matches [ErrLost]. What lies at the path
 // now was not touched.
 type LostError struct {
@@ -160,6 +187,19 @@ func (e *LostError) Is(target error) bool { return target == ErrLost }
 func (e *LostError) Error() string {
 	return fmt.Sprintf("%s was taken away while held: %s; check what it protects, others may have written it meanwhile",
 		oneline.Path(e.Path), e.Found)
+}
+
+// UnsafePathError says why a file was not locked. It matches [ErrUnsafePath]. Nothing was written.
+type UnsafePathError struct {
+	Path  string // the lock file
+	Found string // what is wrong with it, or with the way to it
+}
+
+// Is makes the error match ErrUnsafePath.
+func (e *UnsafePathError) Is(target error) bool { return target == ErrUnsafePath }
+
+func (e *UnsafePathError) Error() string {
+	return fmt.Sprintf("%s is not safe to lock: %s", oneline.Path(e.Path), e.Found)
 }
 
 // waitError is the end of the caller's context during a wait. It unwraps to the context's error and its cause.

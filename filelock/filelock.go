@@ -11,6 +11,10 @@
 // [Acquire] is for a lock whose end lies elsewhere; [TryAcquire] does not wait. To read, change and replace a file in one
 // go, use Update of package atomicwrite.
 //
+// [Kernel] is a lock that is a file of its own and stays, for programs that share nothing with Node: the kernel lets go of it
+// when its holder ends, it has readers and writers, and other programs' flock takes part. [KernelAt] is the same in a
+// directory that others may write to. [Instance] keeps a program from running twice.
+//
 // # What it does not do
 //
 // The lock is advisory: a program that does not ask is not kept out, and readers need none. It is held by the process, not

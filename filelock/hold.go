@@ -87,11 +87,11 @@ func (l *Lock) found(err error) string {
 	return fmt.Sprintf("PID %d has it now", pid)
 }
 
-// end makes err the lock's answer and lets the next goroutine of this process go on.
+// end makes err the lock's answer and lets the next goroutine of this process go on, before anybody is told.
 func (l *Lock) end(err error) {
 	l.err = err
-	close(l.done)
 	l.process.leave(l.place)
+	close(l.done)
 }
 
 func (l *Lock) release() error {

@@ -109,7 +109,9 @@ func onLoss(lease Lease, cancel context.CancelCauseFunc) (stop func()) {
 	go func() {
 		select {
 		case <-lease.Done():
-			cancel(lease.Err())
+			if err := lease.Err(); !errors.Is(err, ErrReleased) {
+				cancel(err)
+			}
 		case <-over:
 		}
 	}()
@@ -128,6 +130,10 @@ func withHeld(ctx context.Context, l Lease) context.Context {
 	outer, _ := ctx.Value(heldKey{}).(*heldLeases)
 	return context.WithValue(ctx, heldKey{}, &heldLeases{l, outer})
 }
+
+// HeldBy reports whether ctx comes from the function of a [Do] whose lease is this one and is still held. A Locker asks it
+// before it waits, and answers [ErrReentrant].
+func HeldBy(ctx context.Context, is func(Lease) bool) bool { return heldBy(ctx, is) }
 
 // heldBy reports whether the context's callers hold a lease that is this one.
 func heldBy(ctx context.Context, is func(Lease) bool) bool {

@@ -2,6 +2,7 @@ package filelock
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 
 	"github.com/holdfast-go/holdfast/internal/attribute"
@@ -84,7 +85,7 @@ func (c *contender) judge(s *sighting) {
 	}
 }
 
-func readFull(f file, p []byte) (n int, err error) {
+func readFull(f io.ReaderAt, p []byte) (n int, err error) {
 	for n < len(p) {
 		m, err := f.ReadAt(p[n:], int64(n))
 		if err != nil {
@@ -132,6 +133,8 @@ func whyUnproven(s *sighting) string {
 
 func kindOfFile(mode fs.FileMode) string {
 	switch {
+	case mode.IsRegular():
+		return "a file"
 	case mode.IsDir():
 		return "a directory"
 	case mode&fs.ModeSymlink != 0:

@@ -70,6 +70,23 @@ var mutants = []mutant{
 	{"an unanswered check is a loss", "hold.go", "case err != nil && !sys.IsKind(err, sys.NotExist):", "case err != nil && !sys.IsKind(err, sys.NotExist) && false:", "A B, a fault"},
 	{"the times of a held lock grow old", "hold.go", "_ = l.inode.file.Touch()", "", "TestHeartbeat"},
 	{"a dropped lock is collected", "queue.go", "p.held[l.inode.id] = l", "", "TestDroppedLockIsStillHeld"},
+
+	{"what changed before the watch is missed", "wake.go", "if err == nil && !c.means(seen.name, seen.info.ID) {", "if false {", "TestChangedBeforeTheWatch"},
+	{"what was gone before the watch is missed", "wake.go", "case sys.IsKind(err, sys.NotExist, sys.NoProcess):", "case sys.IsKind(err, sys.NoProcess):", "TestChangedBeforeTheWatch"},
+	{"who was dead before the watch is missed", "wake.go", "case sys.IsKind(err, sys.NotExist, sys.NoProcess):", "case sys.IsKind(err, sys.NotExist):", "TestChangedBeforeTheWatch"},
+	{"the holder's death wakes nobody", "wake.go", "if seen.verdict == alive && seen.pid != c.sys.self().PID && c.isOurSpace(seen) {", "if false {", "TestWoken"},
+	{"the end of a claim wakes nobody", "wake.go", "seen := block.claim", "seen := block.lock", "TestWokenByAClaim"},
+	{"watches stay", "wake.go", "\t\tstop()\n", "\t\t_ = stop\n", "TestNothingIsWatchedAfterwards"},
+	{"woken waiters fill every gap", "protocol.go", "c.sitsOut = woken && !c.opts.eager", "c.sitsOut = woken && false", "TestLostRaces"},
+	{"eager waiters are courteous", "protocol.go", "c.sitsOut = woken && !c.opts.eager", "c.sitsOut = woken", "TestLostRaces"},
+	{"every pause is a lost race", "protocol.go", "woken = w.stop()", "woken = w.stop() || true", "TestPollsAreNoLostRaces"},
+	{"winners do not rest", "wake.go", "rest := c.process.rest(k, now)", "rest := time.Duration(0)", "TestRest"},
+	{"winners rest without having lost", "protocol.go", "if c.beaten {", "if true {", "TestRest"},
+	{"winners rest for longer than they wait", "wake.go", "\trest = min(rest, c.opts.wait-now.Sub(c.started))\n", "", "TestRest"},
+	{"eager winners rest", "protocol.go", "\tif err == nil && !c.opts.eager {", "\tif err == nil {", "TestRest"},
+	{"goroutines hand the lock on for ever", "wake.go", "!head && c.process.overdue(k, now)", "false", "TestStreak"},
+	{"a streak that ended goes on", "queue.go", "if overdue || !ok {", "if !ok {", "TestStreak"},
+	{"a streak outlives its queue", "queue.go", "\t\tdelete(p.streaks, mine.key)\n", "", "TestStreak"},
 }
 
 // Every mutant is caught. A few of them where nobody asked for more.

@@ -103,7 +103,7 @@ func acks(t *testing.T, c *child) (n int) {
 
 // inMemory is a protected file's path on a file system in memory where there is one: a disk that stalls for more than the 2 s
 // after which the released Node package gives up is not the subject.
-func inMemory(t *testing.T) string {
+func inMemory(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "holdfast")
 	if err != nil {

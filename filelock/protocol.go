@@ -55,8 +55,8 @@ type contender struct {
 	ready   *inode    // a prepared lock without a name, kept for the next try
 	taken   *Takeover // the dead holder whose lock was ended
 	said    bool      // the wait was logged
-	// how often we were woken and did not get the lock, once the attempt that follows has failed
-	lostRaces int
+	sitsOut bool      // we were woken and another was faster: nothing wakes us from the next pause
+	beaten  bool      // that has happened
 }
 
 // obstacle is why one attempt did not end with the lock.
@@ -124,8 +124,8 @@ func (c *contender) compete(ctx context.Context) (*Lock, error) {
 	if !head {
 		err = c.queueUp(ctx, place)
 	}
-	if err == nil && !head && !c.opts.eager && c.process.overdue(k, c.sys.now()) && c.sys.pause(ctx, longestPause, nil) != nil {
-		err = newWaitError(ctx, c.lockPath(), c.ourselves(k), c.sys.now().Sub(c.started))
+	if err == nil && !c.opts.eager {
+		err = c.courtesy(ctx, k, head)
 	}
 	var l *Lock
 	if err == nil {
@@ -138,43 +138,22 @@ func (c *contender) compete(ctx context.Context) (*Lock, error) {
 	return l, nil
 }
 
-// queueUp waits until place is the head. One try does not queue.
-func (c *contender) queueUp(ctx context.Context, place *place) error {
-	for {
-		waited := c.sys.now().Sub(c.started)
-		if waited >= c.opts.wait {
-			return &HeldError{Path: c.lockPath(), Holder: c.ourselves(place.key), Waited: waited}
-		}
-		c.tellWaiting(func() Holder { return c.ourselves(place.key) })
-		d := c.opts.wait - waited
-		switch {
-		case c.opts.onWait != nil:
-			d = min(d, longestPause)
-		case waited < sayAfter:
-			d = min(d, sayAfter-waited)
-		}
-		if err := c.sys.pause(ctx, d, place.turn); err != nil {
-			return newWaitError(ctx, c.lockPath(), c.ourselves(place.key), c.sys.now().Sub(c.started))
-		}
-		select {
-		case <-place.turn:
-			return nil
-		default:
-		}
-	}
-}
-
 // contend tries until the lock is had, the wait runs out, the context ends or something fails.
 func (c *contender) contend(ctx context.Context, place *place) (*Lock, error) {
 	var pace cadence
-	for {
+	for woken := false; ; {
 		inode, block, err := c.attempt()
 		if err != nil {
 			return nil, err
 		}
 		if inode != nil {
+			if c.beaten {
+				c.process.owe(place.key, c.sys.now(), winnersRest)
+			}
 			return c.become(inode, place), nil
 		}
+		c.sitsOut = woken && !c.opts.eager
+		c.beaten = c.beaten || c.sitsOut
 		waited := c.sys.now().Sub(c.started)
 		if waited >= c.opts.wait {
 			return nil, c.giveUp(block, waited)
@@ -185,9 +164,7 @@ func (c *contender) contend(ctx context.Context, place *place) (*Lock, error) {
 		c.tellWaiting(func() Holder { return c.blockedBy(block) })
 		w := c.watch(block)
 		err = c.sys.pause(ctx, pace.next(), w.woken)
-		if w.stop() {
-			c.lostRaces++
-		}
+		woken = w.stop()
 		if err != nil {
 			return nil, newWaitError(ctx, c.lockPath(), c.blockedBy(block), c.sys.now().Sub(c.started))
 		}

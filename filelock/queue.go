@@ -1,6 +1,8 @@
 package filelock
 
 import (
+	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,10 +20,12 @@ type process struct {
 	held   map[sys.FileID]*Lock
 	// since when each queue has not been empty, or had last left the lock to others
 	streaks map[key]time.Time
+	// until when each lock that was won against others is left to them
+	rests map[key]time.Time
 }
 
 func newProcess() *process {
-	return &process{queues: map[key][]*place{}, held: map[sys.FileID]*Lock{}, streaks: map[key]time.Time{}}
+	return &process{queues: map[key][]*place{}, held: map[sys.FileID]*Lock{}, streaks: map[key]time.Time{}, rests: map[key]time.Time{}}
 }
 
 // key is one lock of this process: directories by identity, so that two spellings of one path are one lock. Everybody in
@@ -80,6 +84,21 @@ func (p *process) overdue(k key, now time.Time) bool {
 	return overdue
 }
 
+// owe has this process leave the lock to others for a time, beginning now.
+func (p *process) owe(k key, now time.Time, rest time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.rests, func(_ key, until time.Time) bool { return !until.After(now) })
+	p.rests[k] = now.Add(rest)
+}
+
+// rest is how much of that time is left.
+func (p *process) rest(k key, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rests[k].Sub(now)
+}
+
 func (p *process) hold(l *Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,4 +130,30 @@ func (p *process) holder(k key) *Lock {
 		}
 	}
 	return nil
+}
+
+// queueUp waits until place is the head. One try does not queue.
+func (c *contender) queueUp(ctx context.Context, place *place) error {
+	for {
+		waited := c.sys.now().Sub(c.started)
+		if waited >= c.opts.wait {
+			return &HeldError{Path: c.lockPath(), Holder: c.ourselves(place.key), Waited: waited}
+		}
+		c.tellWaiting(func() Holder { return c.ourselves(place.key) })
+		d := c.opts.wait - waited
+		switch {
+		case c.opts.onWait != nil:
+			d = min(d, longestPause)
+		case waited < sayAfter:
+			d = min(d, sayAfter-waited)
+		}
+		if err := c.sys.pause(ctx, d, place.turn); err != nil {
+			return newWaitError(ctx, c.lockPath(), c.ourselves(place.key), c.sys.now().Sub(c.started))
+		}
+		select {
+		case <-place.turn:
+			return nil
+		default:
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -33,6 +34,8 @@ type stepped struct {
 	virtual  time.Duration // what pauses have added to the clock
 	pauseFor bool          // pauses end at once and move the clock
 	began    time.Time
+	pauses   func(ctx context.Context, d time.Duration, wake <-chan struct{}) error // nil: as above
+	wakes    atomic.Int32                                                           // how often a watch has told
 }
 
 func newStepped(on func(step) error) *stepped {
@@ -90,6 +93,9 @@ func (s *stepped) now() time.Time {
 
 func (s *stepped) pause(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 	return do(s, "pause", "", func() error {
+		if s.pauses != nil {
+			return s.pauses(ctx, d, wake)
+		}
 		if !s.pauseFor {
 			return s.system.pause(ctx, d, wake)
 		}
@@ -102,11 +108,18 @@ func (s *stepped) pause(ctx context.Context, d time.Duration, wake <-chan struct
 
 // Nobody is woken by a clock that does not run.
 func (s *stepped) watchExit(pid int, wake func()) (stop func(), err error) {
-	if s.pauseFor {
+	if s.pauseFor && s.pauses == nil {
 		return nil, sys.Unsupported
 	}
-	err = do(s, "watchExit", "", func() error { stop, err = s.system.watchExit(pid, wake); return err })
+	err = do(s, "watchExit", "", func() error { stop, err = s.system.watchExit(pid, s.counted(wake)); return err })
 	return stop, err
+}
+
+func (s *stepped) counted(wake func()) func() {
+	return func() {
+		s.wakes.Add(1)
+		wake()
+	}
 }
 
 func (s *stepped) openDir(path string) (d directory, err error) {
@@ -131,10 +144,10 @@ func (d *steppedDir) Lstat(name string) (info sys.Info, err error) {
 }
 
 func (d *steppedDir) watch(name string, wake func()) (stop func(), err error) {
-	if d.s.pauseFor {
+	if d.s.pauseFor && d.s.pauses == nil {
 		return nil, sys.Unsupported
 	}
-	err = do(d.s, "watch", name, func() error { stop, err = d.directory.watch(name, wake); return err })
+	err = do(d.s, "watch", name, func() error { stop, err = d.directory.watch(name, d.s.counted(wake)); return err })
 	return stop, err
 }
 

@@ -1,19 +1,39 @@
 package filelock
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// mostLostRaces is how often a waiter may be woken and find that another was faster. Then it goes on at the plain cadence:
-// woken waiters fill every gap, and peers that only poll, as Node writers do each 200 ms, would never find the lock free.
-const mostLostRaces = 2
+// Courtesy to peers that only poll, as Node writers do each 200 ms for 2 s: contenders that are woken fill every gap, and
+// such a peer would never find the lock free. Its chances must be those that it has in a crowd of its own kind, so nobody
+// who is woken may keep the lock busy for much more than half of the time:
+//   - who was woken and found that another was faster sits the next pause out;
+//   - who gets the lock after all then leaves it alone for a while;
+//   - goroutines that hand it on among themselves leave it free from time to time, for as long as a peer pauses.
+//
+// That the winner rests and not the loser is what keeps waits short: losers that only polled would starve as such peers do.
+const (
+	winnersRest   = 800 * time.Millisecond
+	longestStreak = 400 * time.Millisecond // three gaps in 2 s
+)
 
-// longestStreak is how long the goroutines of one process may hand a lock on among themselves before they leave it free
-// for as long as a polling peer pauses, for the same reason.
-const longestStreak = time.Second
+// courtesy leaves the lock to others for as long as this process owes them; the caller's wait goes on meanwhile.
+func (c *contender) courtesy(ctx context.Context, k key, head bool) error {
+	now := c.sys.now()
+	rest := c.process.rest(k, now)
+	if !head && c.process.overdue(k, now) {
+		rest = max(rest, longestPause)
+	}
+	rest = min(rest, c.opts.wait-now.Sub(c.started))
+	if rest <= 0 || c.sys.pause(ctx, rest, nil) == nil {
+		return nil
+	}
+	return newWaitError(ctx, c.lockPath(), c.ourselves(k), c.sys.now().Sub(c.started))
+}
 
 // wakeup is what may end a pause early: the obstacle's name means something else, or its process has ended.
 type wakeup struct {
@@ -29,7 +49,7 @@ func (c *contender) watch(block *obstacle) *wakeup {
 	if seen == nil {
 		seen = block.lock
 	}
-	if seen == nil || c.lostRaces >= mostLostRaces && !c.opts.eager {
+	if seen == nil || c.sitsOut {
 		return w
 	}
 	w.woken = make(chan struct{})

@@ -97,7 +97,7 @@ func codeOf(err error) int {
 	var record *pluginrun.RecordError
 	var idle *pluginrun.IdleError
 	switch {
-	case errors.Is(err, filelock.ErrLost), errors.As(err, &record), errors.As(err, &idle):
+	case errors.Is(err, filelock.ErrLost), errors.Is(err, filelock.ErrMisconfigured), errors.As(err, &record), errors.As(err, &idle):
 		return exitStuck
 	case errors.As(err, &active):
 		if len(active.Processes) == 0 { // nobody can tell whether it goes on
@@ -113,7 +113,7 @@ func codeOf(err error) int {
 		return exitBug // a context of ours ends with a cause
 	case errors.Is(err, filelock.ErrInvalidPath):
 		return exitUsage
-	case errors.Is(err, atomicwrite.ErrIrregular):
+	case errors.Is(err, atomicwrite.ErrIrregular), errors.Is(err, filelock.ErrUnsafePath):
 		return exitCannotCreate
 	}
 	switch sys.KindOf(err) {

@@ -9,6 +9,7 @@ import (
 
 type lockVerb struct {
 	operands
+	kind
 	locking
 	killing
 	reporting
@@ -23,10 +24,22 @@ it ends, after the lock is released.
 
 The lock names CMD: if we are killed, it stays held until CMD ends, and the next contender takes it over. Processes that
 CMD leaves behind do not hold the lock. They are named in one warning: on Linux all of them, on Windows those that did not
-leave CMD's job, elsewhere none.` + statusHelp
+leave CMD's job, elsewhere none.
+
+With --kind kernel FILE is the lock itself, a file that is made once and stays, and the system's own lock on it is taken, as
+flock does; with --kind named FILE is any name, for this machine and --scope. Both are ours and not CMD's: if we are killed,
+they are free while CMD goes on. The three kinds do not exclude each other.` + statusHelp
 }
 
 func (*lockVerb) commandIsOptional() bool { return false }
+
+// AfterApply refuses flags that contradict each other.
+func (v *lockVerb) AfterApply() error {
+	if err := v.kind.validate(); err != nil {
+		return err
+	}
+	return v.locking.AfterApply()
+}
 
 // Run holds the lock for as long as CMD runs.
 func (v *lockVerb) Run(c *call) error {
@@ -49,7 +62,7 @@ func (v *lockVerb) Run(c *call) error {
 		<-g.over
 		h.stop() // nobody is left to hold a lock for
 	}()
-	lock, err := filelock.Acquire(h.ctx, v.File, append(h.options(), filelock.OnBehalfOf(g.PID()))...)
+	lock, err := v.kind.acquire(h, v.File, g.PID())
 	switch {
 	case g.hasEnded():
 		return errors.Join(c.endedEarly(g), h.release())
@@ -65,7 +78,7 @@ func (v *lockVerb) Run(c *call) error {
 
 // runHolding waits for CMD's end under the lock, and releases it before CMD is reaped: a process that was reaped is a dead
 // holder to others. A loss counts only while CMD runs; it is said at once, since CMD goes on.
-func (c *call) runHolding(lock *filelock.Lock, g *gated) error {
+func (c *call) runHolding(lock filelock.Lease, g *gated) error {
 	lost := c.awaitEnd(lock, g)
 	at := time.Now()
 	c.signals.ended()
@@ -92,10 +105,10 @@ func (c *call) runHolding(lock *filelock.Lock, g *gated) error {
 }
 
 // awaitEnd returns when CMD has ended, and whether the lock was lost before that.
-func (c *call) awaitEnd(lock *filelock.Lock, g *gated) (lost bool) {
+func (c *call) awaitEnd(lock filelock.Lease, g *gated) (lost bool) {
 	select {
 	case <-g.over:
-		if err := lock.Check(); err != nil {
+		if err := check(lock); err != nil {
 			c.lost(err, "")
 			return true
 		}

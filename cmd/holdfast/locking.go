@@ -74,7 +74,7 @@ type holding struct {
 	ctx    context.Context // ends with a signal, or with a nesting that would wait for itself
 	cancel context.CancelCauseFunc
 	show   *display
-	lock   *filelock.Lock // once it is held
+	lock   filelock.Lease // once it is held
 }
 
 // hold prepares to take file's lock for the process pid.
@@ -90,7 +90,8 @@ func (h *holding) stop() { h.cancel(nil) }
 // options are what the package is to be told.
 func (h *holding) options() []filelock.Option {
 	return []filelock.Option{
-		filelock.Wait(h.wait), filelock.OnWait(h.waiting), filelock.OnAcquire(h.acquired), filelock.Logger(h.c.logger()),
+		filelock.Wait(h.wait), filelock.OnWait(h.waiting), filelock.Logger(h.c.logger()),
+		filelock.OnAcquire(func(l *filelock.Lock) { h.acquired(l) }),
 	}
 }
 
@@ -103,17 +104,21 @@ func (h *holding) waiting(holder filelock.Holder) {
 	h.c.status.waiting(holder)
 }
 
-func (h *holding) acquired(lock *filelock.Lock) {
+func (h *holding) acquired(lock filelock.Lease) {
 	h.lock = lock
 	h.c.clear()
 	h.c.status.report(event{Event: "acquired", PID: h.pid})
-	t, ok := lock.Takeover()
+	t, ok := filelock.TakeoverOf(lock)
 	if !ok {
 		return
 	}
 	h.c.status.report(event{Event: "taken_over", PID: t.PID, Message: t.Proof})
 	if !h.c.quiet {
-		h.c.say("took over the lock of PID %d, which has exited: %s may be half done", t.PID, h.file)
+		dead := "a process"
+		if t.PID != 0 {
+			dead = fmt.Sprintf("PID %d", t.PID)
+		}
+		h.c.say("took over the lock of %s, which has exited: %s may be half done", dead, h.file)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/holdfast-go/holdfast/filelock"
 	"github.com/holdfast-go/holdfast/internal/child"
 	"github.com/holdfast-go/holdfast/pluginrun"
 )
@@ -68,7 +69,7 @@ func (v *runVerb) Run(c *call) error {
 	defer r.stop()
 	c.signals.endsItself = true
 	result, err := pluginrun.New(v.Dir, append(r.options(),
-		pluginrun.LockWait(v.wait()), pluginrun.OnWait(h.waiting), pluginrun.OnAcquire(h.acquired),
+		pluginrun.LockWait(v.wait()), pluginrun.OnWait(h.waiting), pluginrun.OnAcquire(func(l *filelock.Lock) { h.acquired(l) }),
 		pluginrun.IdleLimit(time.Duration(v.IdleLimit)), pluginrun.KillAfter(time.Duration(v.KillAfter)),
 	)...).Run(h.ctx, v.Command[1:]...)
 	c.signals.ended()

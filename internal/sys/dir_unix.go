@@ -103,6 +103,7 @@ func statInfo(st *unix.Stat_t) Info {
 		ModTime: time.Unix(st.Mtim.Unix()),
 		Links:   uint64(st.Nlink),
 		UID:     st.Uid,
+		GID:     st.Gid,
 	}
 }
 

@@ -23,7 +23,7 @@ const (
 	TooManyFiles      // EMFILE, ENFILE
 	IO                // EIO
 	Invalid           // EINVAL
-	Unsupported       // ENOSYS, EOPNOTSUPP
+	Unsupported       // ENOSYS, EOPNOTSUPP, ENOLCK
 	WouldBlock        // EAGAIN; Windows: a lock held by another handle
 	InUse             // Windows only: sharing violation, delete pending
 	NoProcess         // ESRCH

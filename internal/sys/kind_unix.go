@@ -49,7 +49,7 @@ func errnoKind(err error) Kind {
 	if errno == syscall.ENOTEMPTY {
 		return NotEmpty
 	}
-	if errno == syscall.ENOSYS || errno == syscall.ENOTSUP || errno == syscall.EOPNOTSUPP {
+	if errno == syscall.ENOSYS || errno == syscall.ENOTSUP || errno == syscall.EOPNOTSUPP || errno == syscall.ENOLCK {
 		return Unsupported
 	}
 	return Other

@@ -24,6 +24,7 @@ type Info struct {
 	ModTime time.Time
 	Links   uint64 // 0 where the system does not tell
 	UID     uint32 // 0 on Windows
+	GID     uint32 // 0 on Windows
 }
 
 // Regular reports whether i describes a regular file.

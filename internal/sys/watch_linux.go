@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -19,7 +20,14 @@ import (
 //
 // All watches of the process share one descriptor, which stays, and one goroutine, which ends with the last of them.
 func (d *Dir) Watch(name string, wake func()) (stop func(), err error) {
-	return inodes.add("/proc/self/fd/"+strconv.Itoa(d.fd)+"/"+name, wake)
+	return inodes.add("/proc/self/fd/"+strconv.Itoa(d.fd)+"/"+name, watchedEvents, &waker{wake: wake})
+}
+
+// WatchClose has wake called, by another goroutine and each time, when somebody closes the open file's inode, which may have
+// ended a kernel lock, or when one of its names goes. The kernel tells of a close shortly before it drops the lock. What
+// happened before is not told. stop may be called at any time; wake may still be called once while it runs.
+func (f *File) WatchClose(wake func()) (stop func(), err error) {
+	return inodes.add("/proc/self/fd/"+strconv.Itoa(f.fd), closeEvents, &waker{wake: wake, always: true})
 }
 
 var inodes watched
@@ -33,11 +41,17 @@ type watched struct {
 	reading bool
 }
 
-type waker struct{ wake func() }
+type waker struct {
+	wake   func()
+	always bool // not only once
+}
 
-const watchedEvents = unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_DONT_FOLLOW
+const (
+	watchedEvents = unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_DONT_FOLLOW
+	closeEvents   = unix.IN_CLOSE | unix.IN_ATTRIB | unix.IN_MOVE_SELF
+)
 
-func (w *watched) add(path string, wake func()) (stop func(), err error) {
+func (w *watched) add(path string, events uint32, mine *waker) (stop func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.file == nil {
@@ -47,11 +61,10 @@ func (w *watched) add(path string, wake func()) (stop func(), err error) {
 		}
 		w.fd, w.file, w.wakers = fd, os.NewFile(uintptr(fd), "inotify"), map[int32]map[*waker]bool{}
 	}
-	wd, err := unix.InotifyAddWatch(w.fd, path, watchedEvents)
+	wd, err := unix.InotifyAddWatch(w.fd, path, events|unix.IN_MASK_ADD)
 	if err != nil {
 		return nil, err
 	}
-	mine := &waker{wake}
 	if w.wakers[int32(wd)] == nil {
 		w.wakers[int32(wd)] = map[*waker]bool{}
 	}
@@ -100,6 +113,7 @@ func (w *watched) read() {
 			w.file.SetReadDeadline(time.Time{})
 		}
 		w.mu.Unlock()
+		runtime.Gosched() // whoever was woken goes on here and now, not once another thread is up
 	}
 }
 
@@ -111,6 +125,12 @@ func (w *watched) dispatch(event *unix.InotifyEvent) {
 		}
 		for waker := range wakers {
 			waker.wake()
+			if !waker.always || event.Mask&unix.IN_IGNORED != 0 {
+				delete(wakers, waker)
+			}
+		}
+		if len(wakers) > 0 {
+			continue
 		}
 		delete(w.wakers, wd)
 		_, _ = unix.InotifyRmWatch(w.fd, uint32(wd)) // the kernel has done so itself if the inode is gone

@@ -1,0 +1,6 @@
+// Package peers measures holdfast beside other libraries, in one run and on one machine, and checks that locks of the same
+// kind exclude each other. It is a module of its own so that nobody who uses holdfast depends on them:
+//
+//	go -C compat/peers test ./...
+//	go -C compat/peers test -run '^$' -bench . ./...
+package peers

@@ -1,0 +1,163 @@
+package filelock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// endless is a pause that only a wake-up or the context ends.
+func endless(ctx context.Context, _ time.Duration, wake <-chan struct{}) error {
+	select {
+	case <-wake:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Where the system refuses to watch anything, a waiter goes on at the fixed cadence, and that is nothing to complain of.
+func TestWatchesRefused(t *testing.T) {
+	for _, kind := range []sys.Kind{sys.NoSpace, sys.TooManyFiles, sys.Unsupported, sys.NotPermitted, sys.AccessDenied, sys.Invalid, sys.Other} {
+		path := target(t)
+		holder := start(t, command("hold", path))
+		require.Contains(t, holder.line(), "held ")
+		s := newStepped(refuse(kind, "watch", "watchExit"))
+		var pauses []time.Duration
+		s.pauses = func(_ context.Context, d time.Duration, wake <-chan struct{}) error {
+			pauses = append(pauses, d)
+			select {
+			case <-wake:
+				assert.Fail(t, "woken", kind)
+			default:
+			}
+			if len(pauses) == 6 {
+				holder.end()
+			}
+			return nil
+		}
+		var out bytes.Buffer
+		l, err := acquireFor(t, s, newProcess(), path, Wait(Forever),
+			Logger(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+		require.NoError(t, err, kind)
+		require.NoError(t, l.Release())
+		const ms = time.Millisecond
+		assert.Equal(t, []time.Duration{20 * ms, 40 * ms, 80 * ms, 160 * ms, 200 * ms, 200 * ms}, pauses, kind)
+		for _, line := range []string{"level=WARN", "level=ERROR", kind.Error()} {
+			assert.NotContains(t, out.String(), line)
+		}
+	}
+}
+
+// The goroutines of a process hand the lock on among themselves, for a while.
+func TestStreak(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts []Option
+		want []int // how often the lock was left to others, after each hand-over
+	}{
+		"courteous": {nil, []int{0, 0, 1, 1, 2}},
+		"eager":     {[]Option{Eager()}, []int{0, 0, 0, 0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := target(t)
+			s := newStepped(nil)
+			s.pauseFor = true
+			queued, left := make(chan struct{}, 10), make(chan time.Duration, 10)
+			s.pauses = func(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
+				if wake != nil {
+					queued <- struct{}{}
+					return endless(ctx, d, wake)
+				}
+				left <- d
+				l, err := try(t, path)
+				if assert.NoError(t, err, "another process could have it now") {
+					assert.NoError(t, l.Release())
+				}
+				return nil
+			}
+			p := newProcess()
+			held, err := acquireFor(t, s, p, path)
+			require.NoError(t, err)
+			got := make(chan *Lock)
+			for range c.want {
+				go func() {
+					l, err := acquire(context.Background(), s, p, path, newOptions(append([]Option{Wait(Forever)}, c.opts...)))
+					assert.NoError(t, err)
+					got <- l
+				}()
+				<-queued
+			}
+			lasts := []time.Duration{0, longestStreak - 1, 1, 0, longestStreak}
+			for n, times := range c.want {
+				s.mu.Lock()
+				s.virtual += lasts[n]
+				s.mu.Unlock()
+				require.NoError(t, held.Release())
+				held = <-got
+				require.Len(t, left, times, "hand-over %d", n)
+			}
+			require.NoError(t, held.Release())
+			for range len(left) {
+				assert.Equal(t, longestPause, <-left, "as long as a peer that polls pauses")
+			}
+			assert.Empty(t, p.streaks, "nobody waits: the next streak begins anew")
+			assert.Empty(t, p.queues)
+		})
+	}
+}
+
+// A context that ends while the lock is left to others is the end of that acquisition only.
+func TestCancelledCourtesy(t *testing.T) {
+	path := target(t)
+	cause := errors.New("the window was closed")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	s := newStepped(nil)
+	s.pauseFor = true
+	queued := make(chan struct{}, 10)
+	courtesies := 0
+	s.pauses = func(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
+		if wake != nil {
+			queued <- struct{}{}
+			return endless(ctx, d, wake)
+		}
+		courtesies++
+		cancel(cause)
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	p := newProcess()
+	held, err := acquireFor(t, s, p, path)
+	require.NoError(t, err)
+	var ended [3]chan error
+	for n, ctx := range []context.Context{context.Background(), ctx, context.Background()} {
+		ended[n] = make(chan error)
+		go func() {
+			l, err := acquire(ctx, s, p, path, newOptions([]Option{Wait(Forever)}))
+			if err == nil {
+				s.mu.Lock()
+				s.virtual += longestStreak
+				s.mu.Unlock()
+				err = l.Release()
+			}
+			ended[n] <- err
+		}()
+		<-queued
+	}
+	require.NoError(t, held.Release())
+	require.NoError(t, <-ended[0])
+	err = <-ended[1]
+	require.ErrorIs(t, err, cause)
+	assert.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, <-ended[2], "who comes next in the queue")
+	assert.Equal(t, 1, courtesies)
+	assert.Empty(t, p.queues)
+	assert.Empty(t, entries(t, path))
+}
