@@ -58,7 +58,7 @@ func OnBehalfOf(pid int) Option { return func(o *options) { o.behalf = pid } }
 // of the lock, a process that has just had it may have it again, and goroutines of one process hand it on among themselves
 // for as long as they like. Where all contenders are Go programs a crowded lock then changes hands about twice as often; Node
 // contenders beside it give up. Without it a process that was beaten to the lock and then gets it leaves it alone for the
-// 800 ms that follow, at most as long as it is willing to wait.
+// second that follows, at most as long as it is willing to wait.
 func Eager() Option { return func(o *options) { o.eager = true } }
 
 // Shared takes a kernel lock as a reader: any number of them hold it at once, or one holder without this option. A steady

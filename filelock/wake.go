@@ -17,7 +17,7 @@ import (
 //
 // That the winner rests and not the loser is what keeps waits short: losers that only polled would starve as such peers do.
 const (
-	winnersRest   = 800 * time.Millisecond
+	winnersRest   = time.Second
 	longestStreak = 400 * time.Millisecond // three gaps in 2 s
 )
 
