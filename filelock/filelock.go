@@ -13,7 +13,8 @@
 //
 // [Kernel] is a lock that is a file of its own and stays, for programs that share nothing with Node: the kernel lets go of it
 // when its holder ends, it has readers and writers, and other programs' flock takes part. [KernelAt] is the same in a
-// directory that others may write to. [Instance] keeps a program from running twice.
+// directory that others may write to. [Instance] keeps a program from running twice. [Named] is a lock of this machine that
+// goes by a name. All of them, and [Record], are a [Locker], which [Do] runs a function under.
 //
 // # What it does not do
 //
