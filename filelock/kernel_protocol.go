@@ -97,7 +97,7 @@ func (c *kernelContender) contend(ctx context.Context) (l *KernelLease, err erro
 		return nil, err
 	}
 	k := key{dir: info.ID}
-	if heldBy(ctx, func(l Lease) bool { held, ok := l.(*KernelLease); return ok && held.key == k }) {
+	if HeldBy(ctx, func(l Lease) bool { held, ok := l.(*KernelLease); return ok && held.key == k }) {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w: use that lock, or take it once further out", oneline.Path(c.full), ErrReentrant)
 	}

@@ -133,10 +133,7 @@ func withHeld(ctx context.Context, l Lease) context.Context {
 
 // HeldBy reports whether ctx comes from the function of a [Do] whose lease is this one and is still held. A Locker asks it
 // before it waits, and answers [ErrReentrant].
-func HeldBy(ctx context.Context, is func(Lease) bool) bool { return heldBy(ctx, is) }
-
-// heldBy reports whether the context's callers hold a lease that is this one.
-func heldBy(ctx context.Context, is func(Lease) bool) bool {
+func HeldBy(ctx context.Context, is func(Lease) bool) bool {
 	h, _ := ctx.Value(heldKey{}).(*heldLeases)
 	for ; h != nil; h = h.outer {
 		if is(h.lease) && h.lease.Err() == nil {

@@ -82,7 +82,7 @@ func (a *namedAcquisition) contend(ctx context.Context) (l *fileLease, err error
 		return nil, err
 	}
 	k := key{dir: id}
-	if heldBy(ctx, func(l Lease) bool { held, ok := l.(*fileLease); return ok && held.lease.key == k }) {
+	if HeldBy(ctx, func(l Lease) bool { held, ok := l.(*fileLease); return ok && held.lease.key == k }) {
 		f.Close()
 		return nil, alreadyHeld(a.full)
 	}

@@ -69,7 +69,7 @@ func (m namedMutexes) acquire(ctx context.Context, n namedLocker) (namedLease, e
 	}
 	c := &contender{sys: m.sys, process: n.table.queues, log: logger{n.opts.logger}, opts: n.opts, name: p.name, started: m.sys.now()}
 	k := key{name: p.name}
-	if heldBy(ctx, func(l Lease) bool { held, ok := l.(*mutexLease); return ok && held.place.key == k }) {
+	if HeldBy(ctx, func(l Lease) bool { held, ok := l.(*mutexLease); return ok && held.place.key == k }) {
 		return nil, alreadyHeld(p.name)
 	}
 	l := &mutexLease{queues: c.process, log: c.log, path: p.name, done: make(chan struct{})}

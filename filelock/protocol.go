@@ -117,7 +117,7 @@ func (c *contender) compete(ctx context.Context) (*Lock, error) {
 		return nil, &Error{"identify the directory to lock in", c.dirPath, err}
 	}
 	k := key{id, c.name}
-	if heldBy(ctx, func(l Lease) bool { held, ok := l.(*Lock); return ok && held.place.key == k }) {
+	if HeldBy(ctx, func(l Lease) bool { held, ok := l.(*Lock); return ok && held.place.key == k }) {
 		return nil, fmt.Errorf("%s: %w: use that lock, or take it once further out", oneline.Path(c.lockPath()), ErrReentrant)
 	}
 	place, head := c.process.join(k)
