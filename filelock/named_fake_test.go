@@ -159,3 +159,18 @@ func (f namedFakeFile) TryLock(exclusive bool) error {
 	}
 	return f.namedFile.TryLock(exclusive)
 }
+
+func (f namedFakeFile) WatchClose(wake func()) (stop func(), err error) {
+	if err := f.n.do("watch"); err != nil {
+		return nil, err
+	}
+	end, err := f.namedFile.WatchClose(wake)
+	return func() { _ = f.n.do("unwatch"); end() }, err
+}
+
+func (f namedFakeFile) Close() error {
+	if err := f.n.do("close"); err != nil {
+		return err
+	}
+	return f.namedFile.Close()
+}

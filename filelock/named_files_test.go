@@ -449,6 +449,43 @@ func FuzzNamedOwner(f *testing.F) {
 	})
 }
 
+// However a wait ends, nothing is watched afterwards, and no place in the queue outlives the open file: the inode's number may
+// be another lock's then.
+func TestNamedWaitLeavesNothing(t *testing.T) {
+	for name, end := range map[string]func(cancel func(), holder Lease){
+		"cancelled": func(cancel func(), _ Lease) { cancel() },
+		"acquired":  func(_ func(), holder Lease) { holder.Release() },
+		"timed out": func(func(), Lease) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			place := newPlace(t)
+			holder := mustNamed(t, namedIn(place, AllUsers, name))
+			count := map[string]int{}
+			table := newKernelTable()
+			waited := false
+			machine := failing(place, func(op string) error {
+				if count[op]++; op == "close" && waited {
+					assert.Empty(t, table.queues.queues)
+				}
+				return nil
+			})
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			opts := newOptions([]Option{Wait(100 * time.Millisecond), OnWait(func(Holder) { waited = true; end(cancel, holder) })})
+			l, err := namedLocker{machine, table, name, AllUsers, opts}.Acquire(ctx)
+			assert.Equal(t, name == "acquired", err == nil, "%v", err)
+			if err == nil {
+				assert.NoError(t, l.Release())
+			}
+			assert.Equal(t, 1, count["watch"])
+			if runtime.GOOS == "linux" {
+				assert.Equal(t, 1, count["unwatch"])
+			}
+			assert.Empty(t, table.queues.queues)
+		})
+	}
+}
+
 // The file of a held lock is taken away: its holder is told, the next one is alone with the new file.
 func TestNamedLost(t *testing.T) {
 	place := newPlace(t)

@@ -89,8 +89,10 @@ func (a *namedAcquisition) contend(ctx context.Context) (l *fileLease, err error
 	place, head := a.table.queues.join(k)
 	defer func() {
 		if l == nil {
+			a.watch.stop()
+			a.watch = nil
+			a.table.queues.leave(place) // while the inode is open: its number may be used again afterwards
 			f.Close()
-			a.table.queues.leave(place)
 		}
 	}()
 	if !head {
@@ -177,7 +179,8 @@ func (a *namedAcquisition) own(f *ownedFile, id sys.FileID) (*Takeover, error) {
 
 func (a *namedAcquisition) become(f *ownedFile, place *place, taken *Takeover) *fileLease {
 	l := &KernelLease{
-		sys: a.sys, table: a.table, log: a.log, file: f, key: place.key, place: place, path: a.full, done: make(chan struct{}),
+		sys: a.sys, table: a.table, log: a.log, file: f, key: place.key, place: place, path: a.full, watch: a.watch,
+		done: make(chan struct{}),
 	}
 	a.table.hold(l)
 	l.mu.Lock()
