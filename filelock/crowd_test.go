@@ -93,7 +93,7 @@ func childCrowd(args []string) error {
 				}
 				fmt.Println("ack")
 				if pause {
-					time.Sleep(crowdPause())
+					time.Sleep(crowdPause()) // the workload
 				}
 			}
 		})
@@ -114,7 +114,7 @@ func incrementSlowly(path string) error {
 	if err != nil {
 		return err
 	}
-	time.Sleep(crowdHold)
+	time.Sleep(crowdHold) // the work
 	now, err := os.ReadFile(path)
 	if err != nil {
 		return err

@@ -101,24 +101,40 @@ func (c *kernelContender) contend(ctx context.Context) (l *KernelLease, err erro
 		f.Close()
 		return nil, fmt.Errorf("%s: %w: use that lock, or take it once further out", oneline.Path(c.full), ErrReentrant)
 	}
+	err = c.lockInTurn(ctx, f, k, func(place *place) error {
+		l, err = c.become(f, place)
+		return err
+	})
+	return l, err
+}
+
+// lockInTurn locks the file once it is this acquisition's turn in its process, and then runs become. Unless that returns nil,
+// nothing is watched afterwards, the place in the queue is given up and the file closed, in this order: when it is closed its
+// inode's number may be another lock's.
+func (c *kernelContender) lockInTurn(ctx context.Context, f lockFile, k key, become func(*place) error) error {
 	place, head := c.table.queues.join(k)
+	kept := false
 	defer func() {
-		if l == nil {
+		if !kept {
 			c.watch.stop()
 			c.watch = nil
-			c.table.queues.leave(place) // while the inode is open: its number may be used again afterwards
+			c.table.queues.leave(place)
 			f.Close()
 		}
 	}()
 	if !head {
 		if err := c.queueUp(ctx, f, place); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := c.lock(ctx, f, k.dir); err != nil {
-		return nil, err
+		return err
 	}
-	return c.become(f, place)
+	if err := become(place); err != nil {
+		return err
+	}
+	kept = true
+	return nil
 }
 
 // openFile opens the lock file, which is made if it is missing. A FIFO in its place is opened before it is refused, which wakes a

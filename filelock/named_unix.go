@@ -86,28 +86,14 @@ func (a *namedAcquisition) contend(ctx context.Context) (l *fileLease, err error
 		f.Close()
 		return nil, alreadyHeld(a.full)
 	}
-	place, head := a.table.queues.join(k)
-	defer func() {
-		if l == nil {
-			a.watch.stop()
-			a.watch = nil
-			a.table.queues.leave(place) // while the inode is open: its number may be used again afterwards
-			f.Close()
+	err = a.lockInTurn(ctx, f, k, func(place *place) error {
+		taken, err := a.own(f, id)
+		if err == nil {
+			l = a.become(f, place, taken)
 		}
-	}()
-	if !head {
-		if err := a.queueUp(ctx, f, place); err != nil {
-			return nil, err
-		}
-	}
-	if err := a.lock(ctx, f, id); err != nil {
-		return nil, err
-	}
-	taken, err := a.own(f, id)
-	if err != nil {
-		return nil, err
-	}
-	return a.become(f, place, taken), nil
+		return err
+	})
+	return l, err
 }
 
 // open opens the file, and makes it if it is not there. What fails or does not fit is tried again: another may be making it.

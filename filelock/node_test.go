@@ -49,7 +49,7 @@ func childCount(args []string) error {
 			return err
 		}
 		fmt.Println("ack")
-		time.Sleep(time.Duration(5+rand.IntN(16)) * time.Millisecond)
+		time.Sleep(time.Duration(5+rand.IntN(16)) * time.Millisecond) // the workload
 	}
 	fmt.Println("done", longest)
 	return nil
