@@ -443,6 +443,36 @@ func TestQueueTimeIsWaiting(t *testing.T) {
 	assert.GreaterOrEqual(t, held.Waited, 60*time.Millisecond)
 }
 
+// However long the system takes for one try, its error does not speak of a wait.
+func TestOneTryHasNotWaited(t *testing.T) {
+	path, place, name := target(t), newPlace(t), newName()
+	mustAcquire(t, path)
+	other := mustKernel(t, kernelFile(t))
+	table := newKernelTable()
+	own, err := kernelWith(t, context.Background(), osSystem{}, table, kernelFile(t))
+	require.NoError(t, err)
+	mustNamed(t, namedIn(place, CurrentUser, name))
+	for _, c := range []struct {
+		name string
+		try  func() error
+	}{
+		{"record lock of this process", func() error { _, err := TryAcquire(context.Background(), path); return err }},
+		{"record lock of another", func() error { _, err := try(t, path); return err }},
+		{"kernel lock of this process", func() error {
+			_, err := kernelWith(t, context.Background(), osSystem{}, table, own.Path(), Wait(0))
+			return err
+		}},
+		{"kernel lock of another", func() error { return refusedKernel(t, other.Path()) }},
+		{"named lock", func() error { _, err := namedIn(place, CurrentUser, name).TryAcquire(context.Background()); return err }},
+	} {
+		err := c.try()
+		var held *HeldError
+		require.ErrorAs(t, err, &held, c.name)
+		assert.Zero(t, held.Waited, c.name)
+		assert.NotContains(t, err.Error(), "gave up", c.name)
+	}
+}
+
 func TestLongWaitIsLoggedOnce(t *testing.T) {
 	path := target(t)
 	write(t, path+lockSuffix, []byte("1\n"))

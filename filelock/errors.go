@@ -81,12 +81,12 @@ type Holder struct {
 // HeldError says who kept a lock from being acquired. It matches [ErrHeld] and [ErrUnavailable]. Nothing was changed on
 // disk.
 type HeldError struct {
-	Path   string // the lock file
-	Holder Holder // whoever is in the way: the claimant if Claim is set
-	Waited time.Duration
-	Claim  string // the claim file that blocks the takeover of a dead holder's lock, if one does
-	Err    error  // the system's error that kept a dead holder's lock from being removed, if one did
-	Kernel bool   // the kernel says that it is held, and lets go when the holder ends; Holder may be a hint
+	Path   string        // the lock file
+	Holder Holder        // whoever is in the way: the claimant if Claim is set
+	Waited time.Duration // until the wait ran out; zero after one try, however long the system took for it
+	Claim  string        // the claim file that blocks the takeover of a dead holder's lock, if one does
+	Err    error         // the system's error that kept a dead holder's lock from being removed, if one did
+	Kernel bool          // the kernel says that it is held, and lets go when the holder ends; Holder may be a hint
 }
 
 // Is makes the error match its family.

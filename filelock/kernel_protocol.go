@@ -206,7 +206,7 @@ func (c *kernelContender) lock(ctx context.Context, f lockFile, id sys.FileID) e
 			return err
 		}
 		if c.waited() >= c.opts.wait {
-			return &HeldError{Path: c.full, Holder: c.holder(f, id), Waited: c.waited(), Kernel: true}
+			return &HeldError{Path: c.full, Holder: c.holder(f, id), Waited: c.opts.spent(c.waited()), Kernel: true}
 		}
 		if c.watch == nil {
 			c.log.debug("waiting for lock", "path", c.full)

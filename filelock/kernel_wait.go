@@ -113,7 +113,7 @@ func (c *kernelContender) queueUp(ctx context.Context, f lockFile, place *place)
 	for {
 		waited := c.waited()
 		if waited >= c.opts.wait {
-			return &HeldError{Path: c.full, Holder: holder(), Waited: waited, Kernel: true}
+			return &HeldError{Path: c.full, Holder: holder(), Waited: c.opts.spent(waited), Kernel: true}
 		}
 		c.tellWaiting(holder)
 		d := c.opts.wait - waited

@@ -146,7 +146,7 @@ func waitForMutex(ctx context.Context, c *contender, mutex *sys.Mutex) (*sys.Own
 		waited := c.sys.now().Sub(c.started)
 		if waited >= c.opts.wait {
 			_ = own.End()
-			return nil, &HeldError{Path: c.name, Holder: holder, Waited: waited, Kernel: true}
+			return nil, &HeldError{Path: c.name, Holder: holder, Waited: c.opts.spent(waited), Kernel: true}
 		}
 		if !said {
 			c.log.debug("waiting for lock", "path", c.name)

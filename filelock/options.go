@@ -32,6 +32,14 @@ func newOptions(opts []Option) options {
 // as in the Node library: a wait of 50 ms tries at 0, 20 and 60 ms.
 func Wait(d time.Duration) Option { return func(o *options) { o.wait = max(d, 0) } }
 
+// spent is what a contender that gives up after d says of its wait: one try has not waited.
+func (o options) spent(d time.Duration) time.Duration {
+	if o.wait == 0 {
+		return 0
+	}
+	return d
+}
+
 // NoTakeover leaves a dead holder's lock in place: the acquisition waits for it like for a live one and its error says that
 // the holder has exited.
 func NoTakeover() Option { return func(o *options) { o.noTakeover = true } }

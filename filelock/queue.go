@@ -137,7 +137,7 @@ func (c *contender) queueUp(ctx context.Context, place *place) error {
 	for {
 		waited := c.sys.now().Sub(c.started)
 		if waited >= c.opts.wait {
-			return &HeldError{Path: c.lockPath(), Holder: c.ourselves(place.key), Waited: waited}
+			return &HeldError{Path: c.lockPath(), Holder: c.ourselves(place.key), Waited: c.opts.spent(waited)}
 		}
 		c.tellWaiting(func() Holder { return c.ourselves(place.key) })
 		d := c.opts.wait - waited

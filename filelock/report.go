@@ -8,7 +8,7 @@ func (c *contender) giveUp(block *obstacle, waited time.Duration) error {
 	if block.asItself != nil {
 		return block.asItself
 	}
-	e := &HeldError{Path: c.lockPath(), Holder: c.blockedBy(block), Waited: waited, Err: block.err}
+	e := &HeldError{Path: c.lockPath(), Holder: c.blockedBy(block), Waited: c.opts.spent(waited), Err: block.err}
 	if block.claim != nil {
 		e.Claim = c.dirPath + block.claim.name
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -184,5 +183,7 @@ func TestOptions(t *testing.T) {
 	require.ErrorIs(t, err, filelock.ErrHeld)
 	assert.Zero(t, waits)
 	require.NoError(t, lease.Release())
-	assert.False(t, strings.Contains(fmt.Sprint(err), "gave up"))
+	var held *filelock.HeldError
+	require.ErrorAs(t, err, &held)
+	assert.Zero(t, held.Waited)
 }
