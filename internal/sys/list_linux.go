@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -72,9 +73,34 @@ func number(field []byte) int {
 	return n
 }
 
+// longestExec is how long a process may take from the old program's memory to the new one's variables; microseconds, unless
+// the disk has it wait.
+const longestExec = time.Second
+
 // Environment is the block of variables that a process was started with, each ended by a NUL byte. Nothing is an answer
-// too: it may have none, or be about to begin.
+// too: it may have none. It returns later if the process is just executing a program, since none can be seen then.
 func Environment(pid int) ([]byte, error) {
+	for end := time.Now().Add(longestExec); ; time.Sleep(longestExec / 10_000) {
+		block, err := environment(pid)
+		if len(block) > 0 || err != nil || hasNone(pid) || time.Now().After(end) {
+			return block, err
+		}
+	}
+}
+
+// hasNone reports whether a process has no variables, and not just none that can be seen: neither until its new program's
+// memory has them, nor when the old one's went while they were read.
+func hasNone(pid int) bool {
+	fields := statFields(pid)
+	const size, code, first, end = 23 - 3, 27 - 3, 50 - 3, 51 - 3
+	if len(fields) <= end || number(fields[size]) == 0 { // it has ended, or is the kernel's
+		return true
+	}
+	// The kernel says where the program's code ends once the variables are there.
+	return number(fields[code]) != 0 && bytes.Equal(fields[first], fields[end])
+}
+
+func environment(pid int) ([]byte, error) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	block, err := os.ReadFile(dir + "/environ")
 	if len(block) > 0 || err != nil && !errors.Is(err, unix.ESRCH) {

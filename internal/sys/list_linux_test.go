@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 func idle(t *testing.T, attr *syscall.SysProcAttr, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/bin/cat")
-	cmd.Env, cmd.SysProcAttr = env, attr
+	cmd.Env, cmd.SysProcAttr = append([]string{}, env...), attr
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
@@ -77,11 +77,36 @@ func TestProcesses(t *testing.T) {
 	require.Len(t, find(t, os.Getpid()), 1)
 }
 
+// At no moment is a process without the variables with which it executes one program after the other.
+func TestEnvironmentOfExecuting(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "again")
+	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\nexec \"$0\"\n"), 0o700))
+	cmd := exec.Command(script)
+	cmd.Env = []string{"MARK=1"}
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	for range 20_000 {
+		block, err := Environment(cmd.Process.Pid)
+		require.NoError(t, err)
+		require.Contains(t, string(block), "MARK=1\x00")
+	}
+}
+
 func TestEnvironment(t *testing.T) {
 	cmd := idle(t, nil, "A=1\n2", "B=")
 	block, err := Environment(cmd.Process.Pid)
 	require.NoError(t, err)
 	assert.Equal(t, "A=1\n2\x00B=\x00", string(block))
+	assert.False(t, hasNone(cmd.Process.Pid))
+
+	without := idle(t, nil).Process.Pid
+	block, err = Environment(without)
+	require.NoError(t, err)
+	assert.Empty(t, block)
+	assert.True(t, hasNone(without), "it is not waited for")
 
 	end(t, cmd)
 	block, _ = Environment(cmd.Process.Pid)
