@@ -52,9 +52,9 @@ func TestReadFileOfUnix(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
-	want, err := os.ReadFile("/proc/self/mounts") // says 0 bytes, has some
+	want, err := os.ReadFile("/proc/version") // says 0 bytes, has some
 	require.NoError(t, err)
-	got, err := ReadFile("/proc/self/mounts")
+	got, err := ReadFile("/proc/version")
 	require.NoError(t, err)
 	assert.Equal(t, string(want), string(got))
 }

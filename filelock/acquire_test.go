@@ -398,7 +398,7 @@ func TestQueueOrder(t *testing.T) {
 		}
 		return nil
 	})
-	first, err := acquireFor(t, s, p, path)
+	first, err := acquireFor(t, osSystem{}, p, path)
 	require.NoError(t, err)
 	k := first.place.key
 	const contenders = 20

@@ -69,7 +69,7 @@ func monotonic() int64 {
 	return now.Nano()
 }
 
-// childHandOver KIND FILE N: takes the lock N times for a millisecond. It prints when it had it, and when it let go.
+// childHandOver KIND FILE N: takes the lock N times for three milliseconds. It prints when it had it, and when it let go.
 func childHandOver(args []string) error {
 	n, err := strconv.Atoi(args[2])
 	if err != nil {
@@ -82,12 +82,12 @@ func childHandOver(args []string) error {
 			return err
 		}
 		times = append(times, monotonic())
-		time.Sleep(time.Millisecond) // the work
+		time.Sleep(3 * time.Millisecond) // the work
 		times = append(times, monotonic())
 		if err := release(); err != nil {
 			return err
 		}
-		time.Sleep(2 * time.Millisecond) // others are waiting already
+		time.Sleep(time.Millisecond) // much less than the work: at each release another process waits
 	}
 	for i := 0; i < len(times); i += 2 {
 		fmt.Println("held", times[i], times[i+1])

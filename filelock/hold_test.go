@@ -18,8 +18,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// eventually is how long a condition may take that holds after the next heartbeat.
-const eventually = 10 * time.Second
+// eventually is how long a condition may take that holds after the next heartbeat, on a machine that is busy with something
+// else.
+const eventually = time.Minute
 
 func TestLockDeletedWhileHeld(t *testing.T) {
 	path := target(t)

@@ -190,6 +190,7 @@ func TestKernelWaitsWithoutWatches(t *testing.T) {
 	path := kernelFile(t)
 	l := mustKernel(t, path)
 	fake := kernelFailing(sys.TooManyFiles, "watch")
+	fake.pausing = func(d time.Duration, _ <-chan struct{}) { assert.LessOrEqual(t, d, 10*time.Millisecond) }
 	waits := 0
 	next, err := kernelFor(t, fake, path, Wait(time.Minute), OnWait(func(Holder) {
 		if waits++; waits == 12 {
@@ -249,9 +250,13 @@ func TestKernelWaitLeavesNothing(t *testing.T) {
 			}}
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
+			wait := time.Minute
+			if name == "timed out" {
+				wait = 100 * time.Millisecond
+			}
 			func() {
 				defer func() { assert.Equal(t, name == "panicked", recover() != nil) }()
-				l, err := kernelWith(t, ctx, fake, table, path, Wait(100*time.Millisecond),
+				l, err := kernelWith(t, ctx, fake, table, path, Wait(wait),
 					OnWait(func(Holder) { end(cancel, holder) }))
 				if err == nil {
 					assert.NoError(t, l.Release())

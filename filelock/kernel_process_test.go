@@ -41,6 +41,7 @@ func childKernelEnd(args []string) error {
 	if _, err := Instance(args[0]); err != nil {
 		return err
 	}
+	runtime.GC() // the lease was dropped
 	fmt.Println("held")
 	io.Copy(io.Discard, os.Stdin)
 	switch args[1] {

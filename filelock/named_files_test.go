@@ -471,7 +471,11 @@ func TestNamedWaitLeavesNothing(t *testing.T) {
 			})
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			opts := newOptions([]Option{Wait(100 * time.Millisecond), OnWait(func(Holder) { waited = true; end(cancel, holder) })})
+			wait := time.Minute
+			if name == "timed out" {
+				wait = 100 * time.Millisecond
+			}
+			opts := newOptions([]Option{Wait(wait), OnWait(func(Holder) { waited = true; end(cancel, holder) })})
 			l, err := namedLocker{machine, table, name, AllUsers, opts}.Acquire(ctx)
 			assert.Equal(t, name == "acquired", err == nil, "%v", err)
 			if err == nil {
@@ -531,6 +535,7 @@ func TestNamedReplaced(t *testing.T) {
 	_, err := l.Acquire(context.Background())
 	assert.ErrorIs(t, err, ErrMisconfigured)
 	assert.ErrorIs(t, err, errReplaced)
+	l.opts.wait = Forever
 	ctx, cancel := context.WithCancel(context.Background())
 	l.machine.(namedFiles).sys.(*namedFake).on = func(op string) error {
 		if op == "tryLock" {

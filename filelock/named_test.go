@@ -261,7 +261,7 @@ func TestNamedHolderEnds(t *testing.T) {
 			dead, told := TakeoverOf(l)
 			if end == "release" {
 				assert.False(t, told)
-				assert.Empty(t, log.String())
+				assert.NotContains(t, log.String(), "level=WARN")
 				return
 			}
 			require.True(t, told)
@@ -297,8 +297,10 @@ func TestNamedQueue(t *testing.T) {
 		waits := make(chan struct{})
 		all.Go(func() {
 			mine, err := queue(Wait(Forever), OnWait(func(h Holder) {
-				assert.Equal(t, Ourselves, h.State)
-				once.Do(func() { close(waits) })
+				once.Do(func() {
+					assert.Equal(t, Ourselves, h.State)
+					close(waits)
+				})
 			})).Acquire(ctx)
 			if i == 2 {
 				assert.ErrorIs(t, err, stop)

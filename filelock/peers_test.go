@@ -35,7 +35,7 @@ func eachPeer(t *testing.T, run func(t *testing.T, n int, path string)) {
 		t.Run(p.impl, func(t *testing.T) {
 			t.Parallel()
 			testenv.Node(t)
-			path := target(t)
+			path := inMemory(t)
 			write(t, path, nil)
 			run(t, n, path)
 		})

@@ -115,6 +115,7 @@ func (c *contender) adopt(dead *sighting, name string) (*claimed, *obstacle) {
 		seen.verdict, seen.proof = alive, guardHeld
 	}
 	if err != nil || !c.means(name, seen.info.ID) {
+		_ = seen.file.Unlock() // closing it does not, as long as a forked child has not executed yet
 		seen.close()
 		return nil, &obstacle{lock: dead, claim: seen}
 	}

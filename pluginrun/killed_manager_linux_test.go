@@ -49,7 +49,7 @@ func TestInstallOfAKilledManager(t *testing.T) {
 				k.refused(wait)
 				outcomes["refused"]++
 				k.stop(t)
-				k.begins(k.next(DefaultLeftoverWait).done())
+				k.begins(k.next(longest / 2).done())
 			} else if k.ends(wait) {
 				outcomes["went on"]++
 			} else {
@@ -124,7 +124,7 @@ func (k *killed) refused(wait time.Duration) {
 	require.Nil(k.t, r.Result)
 	require.NotNil(k.t, r.Active, r.Error)
 	assert.GreaterOrEqual(k.t, r.Active.Waited, wait)
-	assert.Less(k.t, r.Took, wait+5*time.Second)
+	assert.Less(k.t, r.Took, wait+longest/2)
 	assert.Equal(k.t, k.recordPath(), r.Active.Record)
 	assert.Contains(k.t, r.Error, k.recordPath())
 	var pids []int
@@ -155,7 +155,7 @@ func (k *killed) ends(wait time.Duration) bool {
 		k.begins(r)
 		return true
 	}
-	k.begins(k.next(DefaultLeftoverWait).done())
+	k.begins(k.next(longest / 2).done())
 	return false
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // longestTicker is how long a script goes on whose end nobody asks for.
-const longestTicker = 20 * time.Second
+const longestTicker = 5 * time.Minute
 
 func init() {
 	children["tick"] = childTick

@@ -109,7 +109,7 @@ func TestWaitingLineOnATerminal(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "plan")
 			holder(t, file)
 			c := onTerminal(t, 500, "holdfast", verb, "--wait", "1h", file, "--", "tool", "exit", "0")
-			c.untilShown("— 1s of 1h0m0s, Ctrl-C stops.*— 2s of 1h0m0s, Ctrl-C stops")
+			c.untilShown(`— \d+s of 1h0m0s, Ctrl-C stops.*— \d+s of 1h0m0s, Ctrl-C stops`)
 			c.press(ctrlC)
 			assert.Equal(t, "SIGINT", c.ends())
 			shown := c.shown()
@@ -127,7 +127,7 @@ func TestWaitingLineIsGoneBeforeCommand(t *testing.T) {
 			require.NoError(t, os.WriteFile(file, []byte("old"), 0o666))
 			release := holder(t, file)
 			c := onTerminal(t, 500, "holdfast", verb, "--wait", "1h", file, "--", "sh", "-c", "echo heard >&2; echo x >/dev/tty; echo y")
-			c.untilShown("— 1s of")
+			c.untilShown(`— \d+s of`)
 			release()
 			assert.Equal(t, "0", c.ends())
 			assert.Regexp(t, `Ctrl-C stops\x1b\[K\r\x1b\[Kheard\r\nx\r\n(y\r\n)?$`, c.shown())
@@ -261,9 +261,9 @@ func TestRunShowsProgress(t *testing.T) {
 	dir := t.TempDir()
 	script := "echo first; echo '\x1b[31mred' >&2; tool until go; printf half; tool until more; echo"
 	c := onTerminal(t, 60, "holdfast", "run", "--captured", dir, "--", "sh", "-c", script)
-	c.untilShown(`\rholdfast: sh, 0s — .*\x1b\[K`)
+	c.untilShown(`\rholdfast: sh, \d+s — .*\x1b\[K`)
 	c.untilShown(`first\r\n`)
-	c.untilShown(`\rholdfast: sh, 1s — .*\x1b\[K`)
+	c.untilShown(`\rholdfast: sh, [1-9]\d*s — .*\x1b\[K`)
 	for line := range strings.SplitSeq(c.shown(), "\r") {
 		if strings.HasPrefix(line, "holdfast: ") {
 			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\x1b[K")), 59, line)

@@ -25,10 +25,17 @@ import (
 	"github.com/holdfast-go/holdfast/filelock"
 )
 
-// acquirers take an exclusive lock on the file at path and wait as long as it takes.
+// acquirers take an exclusive lock on the file at path and wait as long as it takes; kernel and record are ours.
 var acquirers = map[string]func(path string) (release func() error, err error){
-	"holdfast": func(path string) (func() error, error) {
+	"kernel": func(path string) (func() error, error) {
 		l, err := filelock.Kernel(path, filelock.Wait(filelock.Forever)).Acquire(context.Background())
+		if err != nil {
+			return nil, err
+		}
+		return l.Release, nil
+	},
+	"record": func(path string) (func() error, error) {
+		l, err := filelock.Acquire(context.Background(), path, filelock.Wait(filelock.Forever))
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +65,7 @@ var acquirers = map[string]func(path string) (release func() error, err error){
 // An uncontended lock of each kind, in turns; x-flock is the median beside open, flock and close.
 func BenchmarkFreeKernelLock(b *testing.B) {
 	dir := b.TempDir()
-	kinds := []string{"flock", "holdfast", "gofrs", "lockedfile"}
+	kinds := []string{"flock", "kernel", "gofrs", "lockedfile"}
 	took := map[string][]time.Duration{}
 	for b.Loop() {
 		for _, kind := range kinds {
@@ -85,7 +92,7 @@ func BenchmarkFreeKernelLock(b *testing.B) {
 // From the release in one process to the acquisition in another that has waited for a while; gofrs/flock looks each 100 ms
 // here.
 func BenchmarkHandOver(b *testing.B) {
-	for _, kind := range []string{"flock", "holdfast", "gofrs"} {
+	for _, kind := range []string{"flock", "kernel", "record", "gofrs"} {
 		b.Run(kind, func(b *testing.B) {
 			took := handOvers(b, kind, filepath.Join(b.TempDir(), "lock"), min(max(b.N, 30), 300))
 			slices.Sort(took)
@@ -203,7 +210,7 @@ func TestKernelCountsBesideThePeers(t *testing.T) {
 	require.NoError(t, os.WriteFile(path+".count", []byte("0"), 0o600))
 	const each = 200
 	var all []*exec.Cmd
-	for _, kind := range []string{"holdfast", "flock", "holdfast"} {
+	for _, kind := range []string{"kernel", "flock", "kernel"} {
 		cmd := child("count", kind, path, strconv.Itoa(each))
 		cmd.Stderr = os.Stderr
 		require.NoError(t, cmd.Start())

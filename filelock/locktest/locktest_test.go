@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -92,6 +93,9 @@ func TestBroken(t *testing.T) {
 			}
 			for check, says := range b.by {
 				said, skipped := observe(t, b.kind(), named(t, check), 2*time.Second)
+				if !skipped && !strings.Contains(said, says) { // on a busy machine it may have said something else
+					said, skipped = observe(t, b.kind(), named(t, check), patience)
+				}
 				if skipped {
 					assert.Nil(t, sound.Lose, "%s was skipped", check)
 					continue

@@ -1,12 +1,14 @@
 package child
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -69,7 +71,10 @@ func programMembers([]string) int {
 	return programBlock(nil)
 }
 
-var testMark = Mark{"HOLDFAST_TEST_RUN", "run:2"}
+const numberEnv = "HOLDFAST_TEST_NUMBER"
+
+// testMark is that of this run of the tests: others may go on at the same time.
+var testMark = Mark{"HOLDFAST_TEST_RUN", "run:" + cmp.Or(os.Getenv(numberEnv), strconv.Itoa(os.Getpid()))}
 
 // run is a started tree whose processes have printed their numbers.
 type run struct {
@@ -93,7 +98,8 @@ func grow(t *testing.T, count int, args ...string) run {
 		}
 	})
 	s := program(t, files, args...)
-	s.Env, s.Group = append(s.Env, testMark.Variable+"=run:1 run:2:x"), true
+	s.Env = append(s.Env, numberEnv+"="+strconv.Itoa(os.Getpid()), testMark.Variable+"=run:0 "+testMark.Word+":x")
+	s.Group = true
 	c := start(t, s)
 	r := run{c, Tree{Root: c.PID(), Group: c.PID(), Mark: testMark, Child: c}, out, nil}
 	require.NoError(t, c.Open())
@@ -166,7 +172,7 @@ func TestTree(t *testing.T) {
 		tree := r.leaderless(t)
 		consists(t, tree, r.pids)
 		assert.Empty(t, pids(Tree{Group: tree.Group}))
-		assert.Empty(t, pids(Tree{Mark: Mark{testMark.Variable, "run:3"}}))
+		assert.Empty(t, pids(Tree{Mark: Mark{testMark.Variable, testMark.Word + ":y"}}))
 	})
 	t.Run("by an orphan's mark, below it without the mark", func(t *testing.T) {
 		r := grow(t, 2, spawn, "session,leave", spawn, "bare,group", block)
