@@ -145,7 +145,9 @@ func TestKernelWriteMetadata(t *testing.T) {
 		require.NoError(t, l.WriteMetadata(m))
 		assert.Equal(t, m.String()+"\n", read(t, path))
 	}
-	for _, pid := range []int{0, -1, maxPID + 1} {
+	beyond := maxPID
+	beyond++ // the smallest number where int has 32 bits
+	for _, pid := range []int{0, -1, beyond} {
 		assert.ErrorIs(t, l.WriteMetadata(Metadata{PID: pid}), errNoProcess)
 	}
 	assert.Equal(t, "1-0\n", read(t, path))

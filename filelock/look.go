@@ -66,7 +66,9 @@ func (c *contender) judge(s *sighting) {
 		return
 	}
 	s.bytes = append(s.bytes[:0], buf[:n]...)
-	s.pid, _ = parseRecord(s.bytes)
+	if pid, ok := parseRecord(s.bytes); ok {
+		s.pid = pid
+	}
 	if a, ok := attribute.Read(s.file); ok && (a.PID == s.pid || n == 0) {
 		s.attribute, s.pid = &a, a.PID
 	}

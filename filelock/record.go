@@ -20,21 +20,22 @@ func appendRecord(b []byte, pid int) []byte {
 }
 
 // parseRecord returns the process that the bytes of a lock or claim name. Zero padding is accepted; everything else than
-// digits and one newline names nobody.
+// digits and one newline names nobody: 0.
 func parseRecord(b []byte) (pid int, ok bool) {
 	digits, found := bytes.CutSuffix(b, []byte{'\n'})
 	if !found || len(b) > maxRecord || len(digits) == 0 {
 		return 0, false
 	}
+	var n int64 // int may have 32 bits
 	for _, c := range digits {
 		if c < '0' || c > '9' {
 			return 0, false
 		}
-		if pid = pid*10 + int(c-'0'); pid > maxPID {
+		if n = n*10 + int64(c-'0'); n > maxPID {
 			return 0, false
 		}
 	}
-	return pid, pid > 0
+	return int(n), n > 0
 }
 
 // describeBytes says what was found where a record should be, for people.

@@ -69,10 +69,14 @@ func Parse(b []byte) (Attribute, bool) {
 	if len(b) != Size || string(b[:3]) != "HF1" {
 		return Attribute{}, false
 	}
+	pid := binary.BigEndian.Uint32(b[4:])
+	if pid < 1 || pid > maxPID {
+		return Attribute{}, false
+	}
 	a := Attribute{
 		Guarded:   b[3]&flagGuarded != 0,
 		Local:     b[3]&flagLocal != 0,
-		PID:       int(binary.BigEndian.Uint32(b[4:])),
+		PID:       int(pid),
 		Start:     binary.BigEndian.Uint64(b[8:]),
 		Boot:      [16]byte(b[16:32]),
 		PIDSpace:  binary.BigEndian.Uint32(b[32:]),
@@ -80,7 +84,7 @@ func Parse(b []byte) (Attribute, bool) {
 		Device:    binary.BigEndian.Uint64(b[40:]),
 		Prepared:  time.Unix(0, int64(binary.BigEndian.Uint64(b[48:]))),
 	}
-	return a, a.PID >= 1 && a.PID <= maxPID && a.Boot != [16]byte{}
+	return a, a.Boot != [16]byte{}
 }
 
 // File is an open inode that may have the attribute.

@@ -24,6 +24,8 @@ func TestBytes(t *testing.T) {
 		"shorter": b[:55], "longer": append(b[:56:56], 0), "version": append([]byte("HF2"), b[3:]...), "empty": nil,
 		"no boot": append(append(b[:16:16], make([]byte, 16)...), b[32:]...),
 		"pid 0":   append(append(b[:4:4], 0, 0, 0, 0), b[8:]...),
+		"pid -1":  append(append(b[:4:4], 0xff, 0xff, 0xff, 0xff), b[8:]...),
+		"2^31":    append(append(b[:4:4], 0x80, 0, 0, 0), b[8:]...),
 	} {
 		_, ok := Parse(bad)
 		assert.False(t, ok, name)
