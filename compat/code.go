@@ -75,4 +75,7 @@ var kindCodes = [...]string{
 	sys.WouldBlock:   "EAGAIN",
 	sys.InUse:        "EBUSY",
 	sys.NoProcess:    "ESRCH",
+	sys.NoLocks:      "ENOLCK",
+	sys.NoAttribute:  "ENODATA",
+	sys.OutOfRange:   "ERANGE",
 }

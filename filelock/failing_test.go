@@ -30,8 +30,9 @@ var stepErrors = map[string][]sys.Kind{
 	"remove":        {sys.AccessDenied, sys.NotPermitted, sys.Busy, sys.IO},
 	"write":         {sys.NoSpace, sys.IO},
 	"setAttribute":  {sys.Unsupported, sys.NoSpace, sys.IO},
-	"tryShared":     {sys.Unsupported, sys.IO},
-	"tryExclusive":  {sys.Unsupported, sys.IO},
+	"attribute":     {sys.Unsupported, sys.IO},
+	"tryShared":     {sys.Unsupported, sys.NoLocks, sys.IO},
+	"tryExclusive":  {sys.Unsupported, sys.NoLocks, sys.IO},
 	"close":         {sys.IO},
 }
 

@@ -197,7 +197,7 @@ func (c *kernelContender) lock(ctx context.Context, f lockFile, id sys.FileID) e
 		switch {
 		case err == nil:
 			return nil
-		case sys.IsKind(err, sys.Unsupported):
+		case sys.IsKind(err, sys.Unsupported, sys.NoLocks):
 			return &Error{"lock the file", c.full, fmt.Errorf("%w (%w)", err, errors.ErrUnsupported)}
 		case !sys.IsKind(err, sys.WouldBlock):
 			return &Error{"lock the file", c.full, err}

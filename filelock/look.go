@@ -69,20 +69,29 @@ func (c *contender) judge(s *sighting) {
 	if pid, ok := parseRecord(s.bytes); ok {
 		s.pid = pid
 	}
-	if a, ok := attribute.Read(s.file); ok && (a.PID == s.pid || n == 0) {
+	a, found, unread := attribute.Read(s.file)
+	if found && (a.PID == s.pid || n == 0) {
 		s.attribute, s.pid = &a, a.PID
 	}
+	guard, unanswered := probeGuard(s.file)
 	s.verdict, s.proof = judge(evidence{
 		pid:       s.pid,
 		attribute: s.attribute,
-		guard:     probeGuard(s.file),
+		unread:    unread != nil,
+		guard:     guard,
 		device:    s.info.ID.Dev,
 		local:     s.file.Local,
 		me:        c.sys.self(),
 		holdIt:    c.process.holds(s.info.ID),
 		process:   c.sys.probe,
 	})
-	if s.verdict == unproven {
+	switch {
+	case s.verdict != unproven:
+	case s.proof == noAttribute:
+		s.why = fmt.Sprintf("whether it has an attribute is not known: %v", unread)
+	case s.proof == noGuardAnswer:
+		s.why = fmt.Sprintf("whether it has a kernel lock is not known: %v", unanswered)
+	default:
 		s.why = whyUnproven(s)
 	}
 }
@@ -101,16 +110,19 @@ func readFull(f io.ReaderAt, p []byte) (n int, err error) {
 	return n, nil
 }
 
-func probeGuard(f file) guardState {
+// probeGuard asks for the guard by taking it shared. The error is why there is no answer.
+func probeGuard(f file) (guardState, error) {
 	err := f.TryLock(false)
 	switch {
 	case err == nil:
 		f.Unlock()
-		return guardIsFree
+		return guardIsFree, nil
 	case sys.IsKind(err, sys.WouldBlock):
-		return guardHeldByThem
+		return guardHeldByThem, nil
+	case sys.IsKind(err, sys.Unsupported):
+		return guardNone, nil
 	default:
-		return guardUnknown
+		return guardFailed, err
 	}
 }
 

@@ -34,6 +34,9 @@ var mutants = []mutant{
 	{"a prepared lock is published with old times", "publish.go", "c.sys.now().Sub(i.preparedAt) > stale", "false", "TestTimesAreFreshWhenPublished"},
 
 	{"a held guard says nothing", "verdict.go", "if e.guard == guardHeldByThem {", "if false {", ""},
+	{"a guard that was not told is none", "look.go", "return guardFailed, err", "return guardNone, err", "A, and B in another namespace, the guard not told"},
+	{"a guard that was not told may only be the process's that is named", "verdict.go", "(e.attribute == nil || !e.attribute.Guarded)", "e.attribute == nil", "TestJudge"},
+	{"an attribute that was not told is none", "verdict.go", "if e.unread {", "if false {", "TestUnansweredQuestions"},
 	{"a free guard is enough, guarded or not", "verdict.go", "if a.Guarded && a.Local", "if a.Local", "TestJudge"},
 	{"a free guard is enough, seen from anywhere", "verdict.go", " && a.Device == e.device", "", "TestHolderAboveAnOverlay"},
 	{"a free guard proves nothing", "verdict.go", " && e.guard == guardIsFree {", " && false {", "TestKilledHolder"},

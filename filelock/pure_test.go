@@ -32,6 +32,7 @@ func TestJudge(t *testing.T) {
 		pid       int
 		attribute *attribute.Attribute
 		guard     guardState
+		unread    bool
 		remote    bool // our own look at the file system says so
 		hold      bool
 		me        func(*sys.Self)
@@ -45,7 +46,7 @@ func TestJudge(t *testing.T) {
 		{name: "guard free, another device", pid: 42, attribute: elsewhere, guard: guardIsFree, process: sys.Process{Presence: sys.Present, Start: 1000}, want: alive, proof: processRuns},
 		{name: "guard free, not local", pid: 42, attribute: by(func(a *attribute.Attribute) { a.Local = false }), guard: guardIsFree, process: sys.Process{Presence: sys.Present, Start: 1000}, want: alive, proof: processRuns},
 		{name: "guard free, was not guarded", pid: 42, attribute: by(func(a *attribute.Attribute) { a.Guarded = false }), guard: guardIsFree, process: sys.Process{Presence: sys.Present, Start: 1000}, want: alive, proof: processRuns},
-		{name: "guard unknown", pid: 42, attribute: by(nil), process: sys.Process{Presence: sys.Present, Start: 1000}, want: alive, proof: processRuns},
+		{name: "no guards", pid: 42, attribute: by(nil), process: sys.Process{Presence: sys.Present, Start: 1000}, want: alive, proof: processRuns},
 		{name: "another boot, local", pid: 42, attribute: by(func(a *attribute.Attribute) { a.Boot[0]++ }), guard: guardIsFree, process: sys.Process{Presence: sys.Present}, want: gone, proof: bootDiffers},
 		{name: "another boot, the holder was not local", pid: 42, attribute: by(func(a *attribute.Attribute) { a.Boot[0]++; a.Local = false }), process: sys.Process{Presence: sys.Absent}, want: unproven, proof: otherBoot},
 		{name: "another boot, we are not local", pid: 42, attribute: by(func(a *attribute.Attribute) { a.Boot[0]++ }), remote: true, process: sys.Process{Presence: sys.Absent}, want: unproven, proof: otherBoot},
@@ -71,6 +72,21 @@ func TestJudge(t *testing.T) {
 		{name: "our number and ours", pid: 10, hold: true, want: alive, proof: ours},
 		{name: "our number, not ours", pid: 10, process: sys.Process{Presence: sys.Present}, want: unproven, proof: ourNumber},
 		{name: "names nobody", guard: guardIsFree, want: unproven, proof: noRecord},
+
+		{name: "guard not told, another boot, local", pid: 42, attribute: by(func(a *attribute.Attribute) { a.Boot[0]++ }), guard: guardFailed, want: gone, proof: bootDiffers},
+		{name: "guard not told, another boot, the holder not guarded", pid: 42, attribute: by(func(a *attribute.Attribute) { a.Boot[0]++; a.Guarded = false }), guard: guardFailed, want: gone, proof: bootDiffers},
+		{name: "guard not told, whose it was is dead", pid: 42, attribute: by(nil), guard: guardFailed, process: sys.Process{Presence: sys.Absent}, want: gone, proof: noSuchProcess},
+		{name: "guard not told, whose it was is not reaped", pid: 42, attribute: by(nil), guard: guardFailed, process: sys.Process{Presence: sys.Exited}, want: gone, proof: notReaped},
+		{name: "guard not told, whose it was has lost its number", pid: 42, attribute: by(nil), guard: guardFailed, process: sys.Process{Presence: sys.Present, Start: 1001}, want: gone, proof: startDiffers},
+		{name: "guard not told, who made it may have it for this child", pid: 42, attribute: by(func(a *attribute.Attribute) { a.Guarded = false }), guard: guardFailed, process: sys.Process{Presence: sys.Absent}, want: unproven, proof: noGuardAnswer},
+		{name: "guard not told, another namespace", pid: 42, attribute: by(func(a *attribute.Attribute) { a.PIDSpace++ }), guard: guardFailed, process: sys.Process{Presence: sys.Absent}, want: unproven, proof: otherNamespace},
+		{name: "guard not told, runs", pid: 42, attribute: by(nil), guard: guardFailed, process: sys.Process{Presence: sys.Present, Start: 1000}, want: alive, proof: processRuns},
+		{name: "Node, guard not told: no such process", pid: 42, guard: guardFailed, process: sys.Process{Presence: sys.Absent}, want: unproven, proof: noGuardAnswer},
+		{name: "Node, guard not told: not reaped", pid: 42, guard: guardFailed, process: sys.Process{Presence: sys.Exited}, want: unproven, proof: noGuardAnswer},
+		{name: "Node, guard not told: only a thread", pid: 42, guard: guardFailed, process: sys.Process{Presence: sys.Present, Thread: true}, want: unproven, proof: noGuardAnswer},
+		{name: "Node, guard not told: runs", pid: 42, guard: guardFailed, process: sys.Process{Presence: sys.Present}, want: alive, proof: processRuns},
+		{name: "attribute not told", pid: 42, unread: true, guard: guardIsFree, process: sys.Process{Presence: sys.Absent}, want: unproven, proof: noAttribute},
+		{name: "attribute not told, guard held", pid: 42, unread: true, guard: guardHeldByThem, want: alive, proof: guardHeld},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			me := me
@@ -78,7 +94,7 @@ func TestJudge(t *testing.T) {
 				c.me(&me)
 			}
 			got, proof := judge(evidence{
-				pid: c.pid, attribute: c.attribute, guard: c.guard, device: device, local: func() bool { return !c.remote },
+				pid: c.pid, attribute: c.attribute, unread: c.unread, guard: c.guard, device: device, local: func() bool { return !c.remote },
 				me: me, holdIt: c.hold,
 				process: func(pid int) sys.Process { assert.Equal(t, 42, pid); return c.process },
 			})

@@ -215,6 +215,11 @@ func (f *steppedFile) SetAttribute(name string, value []byte) error {
 	return do(f.s, "setAttribute", f.name, func() error { return f.file.SetAttribute(name, value) })
 }
 
+func (f *steppedFile) Attribute(name string, buf []byte) (n int, err error) {
+	err = do(f.s, "attribute", f.name, func() error { n, err = f.file.Attribute(name, buf); return err })
+	return n, err
+}
+
 func (f *steppedFile) TryLock(exclusive bool) error {
 	op := "tryShared"
 	if exclusive {

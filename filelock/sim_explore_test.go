@@ -189,7 +189,7 @@ func (m *machine) options(kills, faults int) (list []option) {
 		if kills > 0 {
 			list = append(list, option{a, choice{kill: true}})
 		}
-		if faults > 0 {
+		if faults > 0 && (m.fails == "" || m.fails == a.next.op) {
 			for _, kind := range a.next.faults {
 				list = append(list, option{a, choice{fault: kind}}, option{a, choice{fault: kind, after: true}})
 			}

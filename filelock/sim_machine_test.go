@@ -33,6 +33,7 @@ type machine struct {
 	operator bool                 // somebody has deleted the lock by hand
 	initial  map[string]*simInode // what a dead holder and a dead claimant left before the actors began
 	blamed   string               // the Node peer that has removed a live lock
+	fails    string               // the only step that can be made to fail; empty: all
 	untold   bool                 // a dead holder's lock was ended, and nobody who followed has been told
 	parted   bool                 // it was ended by two removals, with the name free in between
 }
@@ -521,7 +522,7 @@ func (f *simFile) SetAttribute(_ string, value []byte) error {
 // The attribute is read with the record in one step: it is written before the name, except by the last form.
 func (f *simFile) Attribute(_ string, buf []byte) (int, error) {
 	if f.i.attr == "" {
-		return 0, sys.NotExist
+		return 0, sys.NoAttribute
 	}
 	return copy(buf, f.i.attr), nil
 }
@@ -548,7 +549,10 @@ func (f *simFile) TryLock(exclusive bool) error {
 		}
 		return lock()
 	}
-	return f.a.step(map[bool]string{true: "tryExclusive", false: "tryShared"}[exclusive], f.name, nil, lock)
+	if exclusive {
+		return f.a.step("tryExclusive", f.name, nil, lock)
+	}
+	return f.a.step("tryShared", f.name, lookFaults, lock)
 }
 
 func (f *simFile) Unlock() error {

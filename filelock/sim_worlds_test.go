@@ -46,6 +46,7 @@ var (
 	newerApart     = func(m *machine) { m.add("later", 22, nodeScript(true)).me.PIDSpace = 2 }
 	again          = func(m *machine) { m.later("99 again", 99, nodeScript(false)) }
 	again2         = func(m *machine) { m.later("99 once more", 99, nodeScript(false)) }
+	guardNotTold   = func(m *machine) { m.fails = "tryShared" }
 	operator       = func(m *machine) { m.add("operator", 31, operatorScript) }
 )
 
@@ -71,6 +72,7 @@ var worlds = []world{
 	{name: "A restarts with its number: B", actors: with(a, restarted, b), kills: 1},
 	{name: "A, and B with its number in another namespace", actors: with(a, sameNumber), kills: 1, apart: true},
 	{name: "A, and B in another namespace", actors: with(a, b, inAnotherSpace), kills: 1, apart: true},
+	{name: "A, and B in another namespace, the guard not told", actors: with(guardNotTold, a, b, inAnotherSpace), faults: 2, apart: true},
 	{name: "A B, an operator deletes", actors: with(a, b, operator), blame: []string{"operator"}, why: "it deletes the lock between the last look of a release and the removal"},
 	{name: "A, rc8", actors: with(a, older), kills: 1, older: true},
 	{name: "A, later", actors: with(a, newer), kills: 1},

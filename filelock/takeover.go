@@ -1,6 +1,10 @@
 package filelock
 
-import "github.com/holdfast-go/holdfast/internal/sys"
+import (
+	"fmt"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
 
 // takeOver ends the lock of a holder that was proven dead, under a claim. At most one of its results is not nil: the inode is
 // our lock, already in the dead one's place; without any the dead lock is gone, and the caller contends for the free name.
@@ -111,8 +115,11 @@ func (c *contender) adopt(dead *sighting, name string) (*claimed, *obstacle) {
 		return nil, &obstacle{lock: dead, claim: seen}
 	}
 	err = seen.file.TryLock(true)
-	if sys.IsKind(err, sys.WouldBlock) {
+	switch {
+	case sys.IsKind(err, sys.WouldBlock):
 		seen.verdict, seen.proof = alive, guardHeld
+	case err != nil && !sys.IsKind(err, sys.Unsupported):
+		seen.verdict, seen.why = unproven, fmt.Sprintf("its kernel lock cannot be taken: %v", err)
 	}
 	if err != nil || !c.means(name, seen.info.ID) {
 		_ = seen.file.Unlock() // closing it does not, as long as a forked child has not executed yet

@@ -32,13 +32,16 @@ const (
 	otherBoot      proof = "other-boot"
 	otherNamespace proof = "other-namespace"
 	noAnswer       proof = "no-answer"
+	noGuardAnswer  proof = "no-guard-answer"
+	noAttribute    proof = "no-attribute-answer"
 	noRecord       proof = "no-record"
 )
 
 type guardState uint8
 
 const (
-	guardUnknown    guardState = iota // the file system has no kernel locks, or the question failed
+	guardNone       guardState = iota // the file system has no kernel locks
+	guardFailed                       // the question was not answered: it may be held
 	guardIsFree                       // a shared try succeeded
 	guardHeldByThem                   // a shared try was refused: somebody has it exclusively
 )
@@ -48,6 +51,7 @@ const (
 type evidence struct {
 	pid       int                  // 0: the bytes name nobody
 	attribute *attribute.Attribute // nil: there is none, or it does not count
+	unread    bool                 // the question for the attribute was not answered
 	guard     guardState
 	device    uint64 // of the inode as we see it
 	local     func() bool
@@ -56,10 +60,22 @@ type evidence struct {
 	process   func(pid int) sys.Process
 }
 
-// judge applies the first row that fits. Unknown is never dead; no clock is asked.
+// judge applies the first row that fits. Unknown is never dead; no clock is asked. A guard that may be held keeps a lock
+// alive, whatever its number says, unless that guard's own holder is proven dead.
 func judge(e evidence) (verdict, proof) {
+	v, p := judgeByRow(e)
+	if v == gone && e.guard == guardFailed && p != bootDiffers && (e.attribute == nil || !e.attribute.Guarded) {
+		return unproven, noGuardAnswer
+	}
+	return v, p
+}
+
+func judgeByRow(e evidence) (verdict, proof) {
 	if e.guard == guardHeldByThem {
 		return alive, guardHeld
+	}
+	if e.unread {
+		return unproven, noAttribute
 	}
 	if a := e.attribute; a != nil {
 		return judgeByAttribute(e, a)

@@ -106,7 +106,12 @@ func (osSystem) openRecord(dir string) (recordFile, error) {
 		return r, err
 	}
 	r.local = f.Local()
-	if a, ok := attribute.Read(f); ok {
+	a, found, err := attribute.Read(f)
+	if err != nil {
+		r.readErr = err
+		return r, nil
+	}
+	if found {
 		r.attribute = &a
 	}
 	r.data, r.readErr = io.ReadAll(io.LimitReader(reader{f}, longestRecord+1))

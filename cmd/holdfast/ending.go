@@ -120,7 +120,7 @@ func codeOf(err error) int {
 	case sys.NotPermitted, sys.AccessDenied:
 		return exitNotPermitted
 	case sys.NotExist, sys.NotDirectory, sys.IsDirectory, sys.Exists, sys.NoSpace, sys.ReadOnly, sys.NameTooLong, sys.Busy,
-		sys.CrossDevice, sys.Loop, sys.Unsupported:
+		sys.CrossDevice, sys.Loop, sys.Unsupported, sys.NoLocks:
 		return exitCannotCreate
 	}
 	return exitIO

@@ -92,12 +92,18 @@ type File interface {
 	Attribute(name string, buf []byte) (int, error)
 }
 
-// Read reads the attribute of an inode; one that cannot be read is none.
-func Read(f File) (Attribute, bool) {
+// Read reads the attribute of an inode. After an error it is not known whether there is one, which must not count as none: a
+// holder on another machine would be judged by its number. A file system without attributes has none, and a longer one is not
+// ours.
+func Read(f File) (a Attribute, found bool, err error) {
 	var buf [Size + 1]byte
 	n, err := f.Attribute(Name, buf[:])
-	if err != nil {
-		return Attribute{}, false
+	switch {
+	case sys.IsKind(err, sys.NoAttribute, sys.Unsupported, sys.OutOfRange):
+		return Attribute{}, false, nil
+	case err != nil:
+		return Attribute{}, false, err
 	}
-	return Parse(buf[:n])
+	a, found = Parse(buf[:n])
+	return a, found, nil
 }

@@ -9,7 +9,12 @@ func (f *File) SetAttribute(name string, value []byte) error {
 	return unix.Fsetxattr(f.fd, name, value, 0)
 }
 
-// Attribute reads an extended attribute into buf and returns its length; one longer than buf is an error.
+// Attribute reads an extended attribute into buf and returns its length: kind [NoAttribute] if there is none. One longer
+// than buf is of kind [OutOfRange], or cut to buf.
 func (f *File) Attribute(name string, buf []byte) (int, error) {
-	return unix.Fgetxattr(f.fd, name, buf)
+	n, err := unix.Fgetxattr(f.fd, name, buf)
+	if err == noAttribute {
+		err = NoAttribute
+	}
+	return n, err
 }

@@ -23,10 +23,13 @@ const (
 	TooManyFiles      // EMFILE, ENFILE
 	IO                // EIO
 	Invalid           // EINVAL
-	Unsupported       // ENOSYS, EOPNOTSUPP, ENOLCK
+	Unsupported       // ENOSYS, EOPNOTSUPP
+	NoLocks           // ENOLCK: no lock manager, or no memory for a lock, which says nothing about whether one is held
 	WouldBlock        // EAGAIN; Windows: a lock held by another handle
 	InUse             // Windows only: sharing violation, delete pending
 	NoProcess         // ESRCH
+	NoAttribute       // ENODATA, ENOATTR
+	OutOfRange        // ERANGE
 )
 
 var kindText = [...]string{
@@ -48,9 +51,12 @@ var kindText = [...]string{
 	IO:           "input/output error",
 	Invalid:      "invalid argument",
 	Unsupported:  "not supported by this system",
+	NoLocks:      "no locks available",
 	WouldBlock:   "locked by another",
 	InUse:        "in use by another process",
 	NoProcess:    "no such process",
+	NoAttribute:  "no such attribute",
+	OutOfRange:   "result too large",
 }
 
 func (k Kind) Error() string { return kindText[k] }

@@ -44,12 +44,16 @@ func errnoKind(err error) Kind {
 		return WouldBlock
 	case syscall.ESRCH:
 		return NoProcess
+	case syscall.ENOLCK:
+		return NoLocks
+	case syscall.ERANGE:
+		return OutOfRange
 	}
 	// Some systems give two of these names one number.
 	if errno == syscall.ENOTEMPTY {
 		return NotEmpty
 	}
-	if errno == syscall.ENOSYS || errno == syscall.ENOTSUP || errno == syscall.EOPNOTSUPP || errno == syscall.ENOLCK {
+	if errno == syscall.ENOSYS || errno == syscall.ENOTSUP || errno == syscall.EOPNOTSUPP {
 		return Unsupported
 	}
 	return Other

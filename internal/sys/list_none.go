@@ -2,7 +2,7 @@
 
 package sys
 
-import "syscall"
+import "os"
 
 // Processes is [Unsupported] here.
 func Processes() ([]Listed, error) { return nil, Unsupported }
@@ -11,7 +11,7 @@ func Processes() ([]Listed, error) { return nil, Unsupported }
 func Environment(int) ([]byte, error) { return nil, Unsupported }
 
 // SignalProcess is [Unsupported] here.
-func SignalProcess(Listed, syscall.Signal) error { return Unsupported }
+func SignalProcess(Listed, os.Signal) error { return Unsupported }
 
 // BecomeReaper is [Unsupported] here.
 func BecomeReaper() error { return Unsupported }

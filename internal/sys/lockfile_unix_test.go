@@ -81,7 +81,8 @@ func TestOpenBeneath(t *testing.T) {
 
 // A lock manager that is not there, as with NFS, is a lock that the system does not have.
 func TestNoLockManager(t *testing.T) {
-	assert.Equal(t, Unsupported, KindOf(syscall.ENOLCK))
+	assert.Equal(t, NoLocks, KindOf(syscall.ENOLCK))
+	assert.ErrorIs(t, NoLocks, errors.ErrUnsupported)
 	assert.ErrorIs(t, Unsupported, errors.ErrUnsupported)
 }
 

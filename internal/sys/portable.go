@@ -14,7 +14,7 @@ func portable(k Kind, target error) bool {
 	case fs.ErrPermission:
 		return k == NotPermitted || k == AccessDenied
 	case errors.ErrUnsupported:
-		return k == Unsupported
+		return k == Unsupported || k == NoLocks
 	}
 	return false
 }

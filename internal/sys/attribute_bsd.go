@@ -1,0 +1,7 @@
+//go:build darwin || freebsd
+
+package sys
+
+import "golang.org/x/sys/unix"
+
+const noAttribute = unix.ENOATTR
