@@ -123,7 +123,7 @@ func (l *Lock) release() error {
 // children that were forked and have not executed yet.
 func (l *Lock) unpublish() error {
 	err := l.dir.remove(l.name, l.inode.file)
-	if err == nil || !means(l.dir, l.name, l.inode.id) {
+	if err == nil || left(l.dir, l.name, l.inode.id) {
 		return nil
 	}
 	_ = l.inode.file.Unlock()

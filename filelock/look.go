@@ -21,6 +21,7 @@ type sighting struct {
 	verdict   verdict
 	proof     proof
 	why       string // what was found instead of a record
+	failed    error  // it could not be looked at for a reason that is not its own
 }
 
 func (s *sighting) close() {
@@ -43,26 +44,41 @@ func (c *contender) look(name string, info sys.Info) (s *sighting, vanished bool
 		return nil, true
 	}
 	if err != nil {
-		s.why = fmt.Sprintf("it cannot be read: %v", err)
+		s.unreadable(err)
 		return s, false
 	}
 	s.file = f
-	if s.info, err = f.Stat(); err != nil || !s.info.Regular() {
-		s.why = "it changed while it was opened"
+	now, err := f.Stat()
+	switch {
+	case err != nil:
+		s.unreadable(err)
 		s.close()
-		return s, false
+	case !now.Regular():
+		s.info, s.why = now, "it changed while it was opened"
+		s.close()
+	default:
+		s.info = now
+		c.judge(s)
 	}
-	c.judge(s)
 	return s, false
+}
+
+// unreadable notes why the file could not be opened or read. A refusal is a property of the file; anything else, such as too
+// many open files, is the system's or our own, and says nothing of who has the lock.
+func (s *sighting) unreadable(err error) {
+	s.why = fmt.Sprintf("it cannot be read: %v", err)
+	if !sys.IsKind(err, sys.AccessDenied, sys.NotPermitted, sys.Loop, sys.InUse) {
+		s.failed = err
+	}
 }
 
 // judge reads the pinned inode and applies the table. It may be called again later: the second probe is a second call.
 func (c *contender) judge(s *sighting) {
-	s.verdict, s.proof, s.pid, s.attribute, s.why = unproven, noRecord, 0, nil, ""
+	s.verdict, s.proof, s.pid, s.attribute, s.why, s.failed = unproven, noRecord, 0, nil, "", nil
 	var buf [maxRecord + 1]byte
 	n, err := readFull(s.file, buf[:])
 	if err != nil {
-		s.why = fmt.Sprintf("it cannot be read: %v", err)
+		s.unreadable(err)
 		return
 	}
 	s.bytes = append(s.bytes[:0], buf[:n]...)

@@ -57,6 +57,7 @@ type contender struct {
 	said    bool      // the wait was logged
 	sitsOut bool      // we were woken and another was faster: nothing wakes us from the next pause
 	beaten  bool      // that has happened
+	unmoved *sighting // we were woken from waiting for it, and it was still there
 }
 
 // obstacle is why one attempt did not end with the lock.
@@ -141,7 +142,8 @@ func (c *contender) compete(ctx context.Context) (*Lock, error) {
 // contend tries until the lock is had, the wait runs out, the context ends or something fails.
 func (c *contender) contend(ctx context.Context, place *place) (*Lock, error) {
 	var pace cadence
-	for woken := false; ; {
+	var w *wakeup
+	for before := (*obstacle)(nil); ; {
 		inode, block, err := c.attempt()
 		if err != nil {
 			return nil, err
@@ -152,7 +154,7 @@ func (c *contender) contend(ctx context.Context, place *place) (*Lock, error) {
 			}
 			return c.become(inode, place), nil
 		}
-		c.sitsOut = woken && !c.opts.eager
+		c.sitsOut = c.beatenTo(block, before, w) && !c.opts.eager
 		c.beaten = c.beaten || c.sitsOut
 		waited := c.sys.now().Sub(c.started)
 		if waited >= c.opts.wait {
@@ -162,9 +164,10 @@ func (c *contender) contend(ctx context.Context, place *place) (*Lock, error) {
 			c.log.debug("waiting for lock", "path", c.lockPath(), "holder", c.blockedBy(block).PID)
 		}
 		c.tellWaiting(func() Holder { return c.blockedBy(block) })
-		w := c.watch(block)
+		w = c.watch(block)
 		err = c.sys.pause(ctx, pace.next(), w.woken)
-		woken = w.stop()
+		w.stop()
+		before = block
 		if err != nil {
 			return nil, newWaitError(ctx, c.lockPath(), c.blockedBy(block), c.sys.now().Sub(c.started))
 		}
@@ -201,7 +204,7 @@ func (c *contender) attempt() (*inode, *obstacle, error) {
 		}
 		if seen.verdict != gone || c.opts.noTakeover {
 			seen.close()
-			return nil, &obstacle{lock: seen}, nil
+			return nil, &obstacle{lock: seen, asItself: c.cannotLook(seen)}, nil
 		}
 		inode, block, err := c.takeOver(seen)
 		seen.close()
@@ -211,6 +214,14 @@ func (c *contender) attempt() (*inode, *obstacle, error) {
 		taken++
 	}
 	return nil, &obstacle{}, nil
+}
+
+// cannotLook is the error of a look that failed for a reason which is not the lock's or claim's.
+func (c *contender) cannotLook(s *sighting) error {
+	if s.failed == nil {
+		return nil
+	}
+	return &Error{"read the lock", c.dirPath + s.name, s.failed}
 }
 
 // lingers reports whether err is what a name answers that is on its way out, on a system where names linger.
@@ -229,6 +240,12 @@ func (c *contender) means(name string, id sys.FileID) bool { return means(c.dir,
 func means(d directory, name string, id sys.FileID) bool {
 	info, err := d.Lstat(name)
 	return err == nil && info.ID == id
+}
+
+// left reports whether name is known to be that inode no more. A look that failed says neither.
+func left(d directory, name string, id sys.FileID) bool {
+	info, err := d.Lstat(name)
+	return err == nil && info.ID != id || sys.IsKind(err, sys.NotExist)
 }
 
 func (c *contender) discardReady() {

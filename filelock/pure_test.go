@@ -103,3 +103,36 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+// One publication of one record is known by more than its inode, whose number is used again.
+func TestSame(t *testing.T) {
+	a := attribute.Attribute{PID: 42, Prepared: time.Unix(1, 0)}
+	again := attribute.Attribute{PID: 42, Prepared: time.Unix(1, 1)}
+	of := func(change func(*sighting)) *sighting {
+		s := &sighting{name: "f", info: sys.Info{ID: sys.FileID{Ino: 1}}, bytes: []byte("42\n"), attribute: &a}
+		if change != nil {
+			change(s)
+		}
+		return s
+	}
+	copied := a
+	for name, c := range map[string]struct {
+		other *sighting
+		same  bool
+	}{
+		"as it was":          {of(func(s *sighting) { s.attribute = &copied }), true},
+		"touched":            {of(func(s *sighting) { s.info.ModTime = time.Unix(5, 0) }), true},
+		"nothing":            {nil, false},
+		"its claim":          {of(func(s *sighting) { s.name = "f.takeover" }), false},
+		"another inode":      {of(func(s *sighting) { s.info.ID.Ino++ }), false},
+		"another process":    {of(func(s *sighting) { s.bytes = []byte("43\n") }), false},
+		"by the same again":  {of(func(s *sighting) { s.attribute = &again }), false},
+		"without attributes": {of(func(s *sighting) { s.attribute = nil }), false},
+	} {
+		assert.Equal(t, c.same, of(nil).same(c.other), name)
+		assert.Equal(t, c.same, c.other.same(of(nil)), name)
+	}
+	bare := func(s *sighting) { s.attribute = nil }
+	assert.True(t, of(bare).same(of(bare)))
+	assert.False(t, (*sighting)(nil).same(nil))
+}

@@ -35,7 +35,7 @@ func (c *contender) takeOver(dead *sighting) (*inode, *obstacle, error) {
 	}
 	if !c.stillDead(dead) {
 		c.dropClaim(claim)
-		return nil, &obstacle{lock: dead}, nil
+		return nil, &obstacle{lock: dead, asItself: c.cannotLook(dead)}, nil
 	}
 	c.log.debug("ending a dead holder's lock", "path", c.lockPath(), "pid", dead.pid)
 	if claim.ours != nil && !c.sys.namesLinger() {
@@ -46,7 +46,7 @@ func (c *contender) takeOver(dead *sighting) (*inode, *obstacle, error) {
 		}
 	} else {
 		err = c.dir.remove(c.name, dead.file)
-		if err == nil || !c.means(c.name, dead.info.ID) {
+		if err == nil || left(c.dir, c.name, dead.info.ID) {
 			dead.close() // where names linger, our handle would keep it
 			c.dropClaim(claim)
 			c.tookOver(dead)
@@ -112,7 +112,7 @@ func (c *contender) adopt(dead *sighting, name string) (*claimed, *obstacle) {
 	}
 	if seen.verdict != gone {
 		seen.close()
-		return nil, &obstacle{lock: dead, claim: seen}
+		return nil, &obstacle{lock: dead, claim: seen, asItself: c.cannotLook(seen)}
 	}
 	err = seen.file.TryLock(true)
 	switch {

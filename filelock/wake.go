@@ -1,8 +1,10 @@
 package filelock
 
 import (
+	"bytes"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -39,39 +41,82 @@ func (c *contender) courtesy(ctx context.Context, k key, head bool) error {
 type wakeup struct {
 	woken chan struct{} // nil: nothing does
 	wake  func()
+	named atomic.Bool // the watch of the name told
 	stops []func()
 }
 
 // watch arranges to be woken when block changes. What the system refuses is done without: the pause ends by itself.
+//
+// What changed between the look and the watch is not told by the watch. It is asked for, and ends the pause at once. Only a
+// change may do that: a state that stays would end every pause.
 func (c *contender) watch(block *obstacle) *wakeup {
 	w := &wakeup{}
-	seen := block.claim
-	if seen == nil {
-		seen = block.lock
-	}
+	seen := block.seen()
 	if seen == nil || c.sitsOut {
 		return w
 	}
 	w.woken = make(chan struct{})
 	w.wake = sync.OnceFunc(func() { close(w.woken) })
-	stop, err := c.dir.watch(seen.name, w.wake)
+	stop, err := c.dir.watch(seen.name, func() { w.named.Store(true); w.wake() })
 	w.add(stop, err)
-	if err == nil && !c.means(seen.name, seen.info.ID) { // it was faster
+	if seen.same(c.unmoved) {
+		return w
+	}
+	if (err == nil || sys.IsKind(err, sys.NotExist)) && left(c.dir, seen.name, seen.info.ID) { // it was faster
 		w.wake()
 	}
 	if seen.verdict == alive && seen.pid != c.sys.self().PID && c.isOurSpace(seen) {
-		w.add(c.sys.watchExit(seen.pid, w.wake))
+		stop, err := c.sys.watchExit(seen.pid, w.wake)
+		w.add(stop, err)
+		if sys.IsKind(err, sys.NoProcess) && !c.runs(seen.pid) { // so was its end
+			w.wake()
+		}
 	}
 	return w
 }
 
 func (w *wakeup) add(stop func(), err error) {
-	switch {
-	case err == nil:
+	if err == nil {
 		w.stops = append(w.stops, stop)
-	case sys.IsKind(err, sys.NotExist, sys.NoProcess): // it was faster
-		w.wake()
 	}
+}
+
+func (c *contender) runs(pid int) bool {
+	p := c.sys.probe(pid).Presence
+	return p != sys.Absent && p != sys.Exited
+}
+
+// beatenTo reports whether another was faster: the pause for before was ended early, and block is something else. If it is
+// the same after all, the reason will be there at the next pause too and must not end it: the number of a lock whose guard
+// is held may mean nobody here, or a child that has ended.
+func (c *contender) beatenTo(block, before *obstacle, w *wakeup) bool {
+	if w == nil || !w.ended() {
+		return false
+	}
+	if w.named.Load() || !block.seen().same(before.seen()) {
+		return true
+	}
+	c.unmoved = block.seen()
+	return false
+}
+
+// seen is what is in the way: the claim if there is one.
+func (o *obstacle) seen() *sighting {
+	if o.claim != nil {
+		return o.claim
+	}
+	return o.lock
+}
+
+// same reports whether both are one publication of one record. An inode alone is not: its number is used again.
+func (s *sighting) same(other *sighting) bool {
+	if s == nil || other == nil || s.name != other.name || s.info.ID != other.info.ID || !bytes.Equal(s.bytes, other.bytes) {
+		return false
+	}
+	if s.attribute == nil || other.attribute == nil {
+		return s.attribute == other.attribute
+	}
+	return *s.attribute == *other.attribute
 }
 
 // isOurSpace reports whether the sighting's process number means to us what it meant to its writer, as far as is known.
@@ -80,11 +125,15 @@ func (c *contender) isOurSpace(s *sighting) bool {
 	return s.pid != 0 && (s.attribute == nil || s.attribute.Boot == me.Boot && s.attribute.PIDSpace == me.PIDSpace)
 }
 
-// stop ends the watching and reports whether the pause was ended by it.
-func (w *wakeup) stop() (woken bool) {
+// stop ends the watching.
+func (w *wakeup) stop() {
 	for _, stop := range w.stops {
 		stop()
 	}
+}
+
+// ended reports whether something has ended the pause early.
+func (w *wakeup) ended() bool {
 	select {
 	case <-w.woken:
 		return w.woken != nil

@@ -638,3 +638,39 @@ func childReplace(args []string) error {
 		}
 	}
 }
+
+// A child that a lock is held for, ended and not reaped, can be watched and has ended each time.
+func TestEndedChild(t *testing.T) {
+	for name, opts := range map[string][]Option{"courteous": nil, "eager": {Eager()}} {
+		t.Run(name, func(t *testing.T) {
+			path := target(t)
+			c := start(t, command("idle"))
+			c.line()
+			holder, err := try(t, path, OnBehalfOf(c.cmd.Process.Pid))
+			require.NoError(t, err)
+			watches, pauses := 0, 0
+			s := newStepped(func(st step) error {
+				if st.op == "watchExit" && !st.after {
+					watches++
+				}
+				return nil
+			})
+			s.pauses = func(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
+				switch pauses++; pauses {
+				case 1:
+					c.in.Close()
+					return endless(ctx, d, wake)
+				case 10:
+					assert.NoError(t, holder.Release())
+				}
+				return nil
+			}
+			p := newProcess()
+			l, err := acquireFor(t, s, p, path, append(opts, Wait(Forever))...)
+			require.NoError(t, err)
+			require.NoError(t, l.Release())
+			assert.Equal(t, 1, watches, "its end has been told")
+			assert.Empty(t, p.rests, "nobody was faster")
+		})
+	}
+}

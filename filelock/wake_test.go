@@ -26,7 +26,7 @@ func endless(ctx context.Context, _ time.Duration, wake <-chan struct{}) error {
 
 // Where the system refuses to watch anything, a waiter goes on at the fixed cadence, and that is nothing to complain of.
 func TestWatchesRefused(t *testing.T) {
-	for _, kind := range []sys.Kind{sys.NoSpace, sys.TooManyFiles, sys.Unsupported, sys.NotPermitted, sys.AccessDenied, sys.Invalid, sys.Other} {
+	for _, kind := range []sys.Kind{sys.NoSpace, sys.TooManyFiles, sys.Unsupported, sys.NotPermitted, sys.AccessDenied, sys.Invalid, sys.NotExist, sys.NoProcess, sys.Other} {
 		path := target(t)
 		holder := start(t, command("hold", path))
 		require.Contains(t, holder.line(), "held ")
@@ -160,4 +160,38 @@ func TestCancelledCourtesy(t *testing.T) {
 	assert.Equal(t, 1, courtesies)
 	assert.Empty(t, p.queues)
 	assert.Empty(t, entries(t, path))
+}
+
+// A state that stays ends one pause at most, and is no lost race: the number of a lock whose guard is held can mean nobody
+// here, as behind a network share.
+func TestGuardOfAnotherMachine(t *testing.T) {
+	for name, opts := range map[string][]Option{"courteous": nil, "eager": {Eager()}} {
+		t.Run(name, func(t *testing.T) {
+			path := target(t)
+			write(t, path+lockSuffix, record(deadPID(t)))
+			guard, err := sys.OpenFile(path + lockSuffix)
+			require.NoError(t, err)
+			require.NoError(t, guard.TryLock(true))
+			s := newStepped(nil)
+			cut, pauses := 0, 0
+			s.pauses = func(_ context.Context, _ time.Duration, wake <-chan struct{}) error {
+				select {
+				case <-wake:
+					cut++
+				default:
+				}
+				if pauses++; pauses == 10 {
+					assert.NoError(t, guard.Close())
+				}
+				return nil
+			}
+			p := newProcess()
+			l, err := acquireFor(t, s, p, path, append(opts, Wait(Forever))...)
+			require.NoError(t, err)
+			require.NoError(t, l.Release())
+			assert.Equal(t, 10, pauses)
+			assert.LessOrEqual(t, cut, 1)
+			assert.Empty(t, p.rests, "nobody was faster")
+		})
+	}
 }
