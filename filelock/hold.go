@@ -23,7 +23,6 @@ func (c *contender) become(i *inode, place *place) *Lock {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = c.sys.after(heartbeat, l.beat)
-	c.log.debug("acquired lock", "path", l.path, "guarded", i.guarded, "waited", c.sys.now().Sub(c.started))
 	return l
 }
 
@@ -102,11 +101,11 @@ func (l *Lock) release() error {
 	}
 	l.ended = true
 	l.timer.Stop()
-	l.log.debug("releasing lock", "path", l.path)
+	defer l.log.debug("released lock", "path", l.path) // last: what the handler does must not keep the lock
+	defer l.dir.Close()
 	if l.err == nil {
 		l.verify()
 	}
-	defer l.dir.Close()
 	if l.err != nil {
 		l.inode.file.Close()
 		return l.err

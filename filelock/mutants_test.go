@@ -57,7 +57,7 @@ var mutants = []mutant{
 	{"no second probe", "takeover.go", "if !c.stillDead(dead) {", "if false {", "dead holder: A B"},
 	{"the second probe takes the first one's word", "takeover.go", "dead.verdict == gone && string(dead.bytes) == before", "string(dead.bytes) == before", "TestChangedBetweenLookAndAct"},
 	{"the second probe takes other bytes", "takeover.go", "return dead.verdict == gone && string(dead.bytes) == before", "_ = before\n\treturn dead.verdict == gone", "TestChangedBetweenLookAndAct"},
-	{"a claim that came to nothing stays", "takeover.go", "\t\tc.dropClaim(claim)\n\t\treturn nil, &obstacle{lock: dead, asItself: c.cannotLook(dead)}, nil", "\t\treturn nil, &obstacle{lock: dead}, nil", "dead holder: A B"},
+	{"a claim that came to nothing stays", "takeover.go", "if claim != nil {", "if false {", "dead holder: A B"},
 	{"a live claimant's claim is adopted", "takeover.go", "if seen.verdict != gone {", "if false {", "TestClaimOfALiveContender"},
 	{"a claim is adopted without its kernel lock", "takeover.go", "err = seen.file.TryLock(true)", "err = nil", "dead claimant: A B"},
 	{"a claim is adopted that has lost its name", "takeover.go", "if err != nil || !c.means(name, seen.info.ID) {", "if err != nil {", "TestChangedBetweenLookAndAct"},
@@ -70,6 +70,9 @@ var mutants = []mutant{
 
 	{"the guard goes before the name", "hold.go", "\terr := l.unpublish()\n", "\tl.inode.file.Close()\n\terr := l.unpublish()\n", "A B"},
 	{"a lock that may still be there counts as released", "hold.go", "left(l.dir, l.name, l.inode.id)", "!means(l.dir, l.name, l.inode.id)", "TestRemovalsThatMayHaveFailed"},
+	{"a panic of the caller's keeps the place", "protocol.go", "\t\tif l == nil {\n\t\t\tc.process.leave(place)\n\t\t}\n", "", "TestPanics"},
+	{"a panic of the caller's keeps the lock", "protocol.go", "if !returned {", "if false {", "TestPanics"},
+	{"a panic in a takeover keeps the lock", "takeover.go", "claim.name = c.name", "", "TestPanics"},
 	{"a look that failed is the lock's fault", "protocol.go", "if s.failed == nil {", "if true {", "TestLooksThatFail"},
 	{"a release removes whatever is there", "hold.go", "\tif l.err == nil {\n\t\tl.verify()\n\t}\n", "", "TestReleaseOrder|TestLockDeletedWhileHeld|TestWithReturnsTheLoss"},
 	{"a loss is not noticed", "hold.go", "case err == nil && info.ID == l.inode.id:", "case err == nil || info.ID == l.inode.id:", "A B, an operator deletes"},

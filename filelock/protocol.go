@@ -90,13 +90,19 @@ func acquire(ctx context.Context, s system, p *process, path string, o options) 
 	}
 	l, err := c.compete(ctx)
 	if err != nil {
-		c.discardReady()
-		c.dir.Close()
 		return nil, err
 	}
+	returned := false
+	defer func() {
+		if !returned { // a panic of the caller's goes on, without the lock
+			_ = l.Release()
+		}
+	}()
+	c.log.debug("acquired lock", "path", l.path, "guarded", l.inode.guarded, "waited", s.now().Sub(c.started))
 	if o.onAcquire != nil {
 		o.onAcquire(l)
 	}
+	returned = true
 	return l, nil
 }
 
@@ -111,8 +117,15 @@ func split(path string) (dir, base string, err error) {
 
 func (c *contender) lockPath() string { return c.dirPath + c.name }
 
-// compete queues within this process, then contends on disk.
-func (c *contender) compete(ctx context.Context) (*Lock, error) {
+// compete queues within this process, then contends on disk. Unless that gives the lock, nothing of this acquisition is left
+// in this process or on disk, also when a function of the caller's panics.
+func (c *contender) compete(ctx context.Context) (l *Lock, err error) {
+	defer func() {
+		if l == nil {
+			c.discardReady()
+			c.dir.Close()
+		}
+	}()
 	id, err := c.dir.ID()
 	if err != nil {
 		return nil, &Error{"identify the directory to lock in", c.dirPath, err}
@@ -122,21 +135,21 @@ func (c *contender) compete(ctx context.Context) (*Lock, error) {
 		return nil, fmt.Errorf("%s: %w: use that lock, or take it once further out", oneline.Path(c.lockPath()), ErrReentrant)
 	}
 	place, head := c.process.join(k)
+	defer func() {
+		if l == nil {
+			c.process.leave(place)
+		}
+	}()
 	if !head {
 		err = c.queueUp(ctx, place)
 	}
 	if err == nil && !c.opts.eager {
 		err = c.courtesy(ctx, k, head)
 	}
-	var l *Lock
-	if err == nil {
-		l, err = c.contend(ctx, place)
-	}
 	if err != nil {
-		c.process.leave(place)
 		return nil, err
 	}
-	return l, nil
+	return c.contend(ctx, place)
 }
 
 // contend tries until the lock is had, the wait runs out, the context ends or something fails.
@@ -207,7 +220,6 @@ func (c *contender) attempt() (*inode, *obstacle, error) {
 			return nil, &obstacle{lock: seen, asItself: c.cannotLook(seen)}, nil
 		}
 		inode, block, err := c.takeOver(seen)
-		seen.close()
 		if inode != nil || block != nil || err != nil {
 			return inode, block, err
 		}

@@ -134,10 +134,11 @@ func (c *contender) publishTemp(f form, name string) (*inode, error) {
 
 // removeTemp removes a temporary name whose file we made, and closes the file.
 func (c *contender) removeTemp(temp string, f file) {
-	if err := c.dir.remove(temp, f); err != nil && !sys.IsKind(err, sys.NotExist) {
+	err := c.dir.remove(temp, f)
+	f.Close()
+	if err != nil && !sys.IsKind(err, sys.NotExist) {
 		c.log.warn("temporary name could not be removed", "path", c.dirPath+temp, "err", err)
 	}
-	f.Close()
 }
 
 func (c *contender) publishExclusive(name string) (*inode, error) {
@@ -147,12 +148,14 @@ func (c *contender) publishExclusive(name string) (*inode, error) {
 	}
 	i, err := c.prepare(f, true)
 	if err != nil {
+		var stays error
 		if info, statErr := f.Stat(); statErr == nil && c.means(name, info.ID) {
-			if err := c.dir.remove(name, f); err != nil {
-				c.log.warn("incomplete lock could not be removed", "path", c.dirPath+name, "err", err)
-			}
+			stays = c.dir.remove(name, f)
 		}
 		f.Close()
+		if stays != nil {
+			c.log.warn("incomplete lock could not be removed", "path", c.dirPath+name, "err", stays)
+		}
 		return nil, err
 	}
 	return i, nil

@@ -29,31 +29,43 @@ import (
 // given inode. Nobody who keeps to the protocol can change the name in that window, since a dead holder does not release and
 // every other contender needs the claim; an operator who deletes the lock by hand can.
 func (c *contender) takeOver(dead *sighting) (*inode, *obstacle, error) {
+	defer dead.close()
 	claim, block, err := c.claim(dead)
 	if claim == nil {
 		return nil, block, err
 	}
+	defer func() {
+		if claim != nil {
+			c.dropClaim(claim)
+		}
+	}()
+	if claim.whose != nil {
+		c.log.warn("adopted the claim of a dead claimant", "path", c.dirPath+claim.name, "pid", claim.whose.pid, "proof", claim.whose.proof)
+	}
 	if !c.stillDead(dead) {
-		c.dropClaim(claim)
 		return nil, &obstacle{lock: dead, asItself: c.cannotLook(dead)}, nil
 	}
 	c.log.debug("ending a dead holder's lock", "path", c.lockPath(), "pid", dead.pid)
 	if claim.ours != nil && !c.sys.namesLinger() {
 		err = c.dir.replace(claim.file, claim.name, c.name)
 		if err == nil || c.means(c.name, claim.id) {
+			claim.name = c.name
 			c.tookOver(dead)
-			return claim.ours, nil, nil
+			ours := claim.ours
+			claim = nil
+			return ours, nil, nil
 		}
 	} else {
 		err = c.dir.remove(c.name, dead.file)
 		if err == nil || left(c.dir, c.name, dead.info.ID) {
 			dead.close() // where names linger, our handle would keep it
-			c.dropClaim(claim)
+			over := claim
+			claim = nil
+			c.dropClaim(over)
 			c.tookOver(dead)
 			return nil, nil, nil
 		}
 	}
-	c.dropClaim(claim)
 	return nil, &obstacle{lock: dead, err: err}, nil
 }
 
@@ -76,10 +88,11 @@ func (c *contender) stillDead(dead *sighting) bool {
 
 // claimed is the right to end one dead holder's lock: a claim file of ours, or one adopted from a dead claimant.
 type claimed struct {
-	name string
-	file file
-	id   sys.FileID
-	ours *inode // nil: adopted
+	name  string
+	file  file
+	id    sys.FileID
+	ours  *inode    // nil: adopted
+	whose *sighting // nil: ours
 }
 
 // claim makes the claim on dead's lock or adopts the one that is there. Exactly one of the results is not nil.
@@ -88,7 +101,7 @@ func (c *contender) claim(dead *sighting) (*claimed, *obstacle, error) {
 	i, err := c.publish(name, nil)
 	switch {
 	case err == nil:
-		return &claimed{name, i.file, i.id, i}, nil, nil
+		return &claimed{name, i.file, i.id, i, nil}, nil, nil
 	case sys.IsKind(err, sys.Exists):
 		claim, block := c.adopt(dead, name)
 		return claim, block, nil
@@ -126,18 +139,17 @@ func (c *contender) adopt(dead *sighting, name string) (*claimed, *obstacle) {
 		seen.close()
 		return nil, &obstacle{lock: dead, claim: seen}
 	}
-	c.log.warn("adopted the claim of a dead claimant", "path", c.dirPath+name, "pid", seen.pid, "proof", seen.proof)
-	return &claimed{name, seen.file, seen.info.ID, nil}, nil
+	return &claimed{name, seen.file, seen.info.ID, nil, seen}, nil
 }
 
 // dropClaim removes the claim if it is still ours, then lets go of it. A claim that cannot be removed does not undo what
 // was done under it.
 func (c *contender) dropClaim(claim *claimed) {
+	defer claim.file.Close()
 	if c.means(claim.name, claim.id) {
 		if err := c.dir.remove(claim.name, claim.file); err != nil {
 			_ = claim.file.Unlock() // at once, so that it can be adopted
 			c.log.warn("claim could not be removed", "path", c.dirPath+claim.name, "err", err)
 		}
 	}
-	claim.file.Close()
 }

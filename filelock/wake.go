@@ -31,10 +31,18 @@ func (c *contender) courtesy(ctx context.Context, k key, head bool) error {
 		rest = max(rest, longestPause)
 	}
 	rest = min(rest, c.opts.wait-now.Sub(c.started))
-	if rest <= 0 || c.sys.pause(ctx, rest, nil) == nil {
-		return nil
+	for rest > 0 {
+		c.tellWaiting(func() Holder { return c.ourselves(k) })
+		d := rest
+		if c.opts.onWait != nil {
+			d = min(d, longestPause)
+		}
+		if c.sys.pause(ctx, d, nil) != nil {
+			return newWaitError(ctx, c.lockPath(), c.ourselves(k), c.sys.now().Sub(c.started))
+		}
+		rest -= d
 	}
-	return newWaitError(ctx, c.lockPath(), c.ourselves(k), c.sys.now().Sub(c.started))
+	return nil
 }
 
 // wakeup is what may end a pause early: the obstacle's name means something else, or its process has ended.

@@ -195,3 +195,28 @@ func TestGuardOfAnotherMachine(t *testing.T) {
 		})
 	}
 }
+
+// A process that leaves the lock to others says so as often as a waiter does.
+func TestCourtesyIsTold(t *testing.T) {
+	path := target(t)
+	s := newStepped(nil)
+	s.pauseFor = true
+	p := newProcess()
+	l, err := acquireFor(t, s, p, path)
+	require.NoError(t, err)
+	k := l.place.key
+	require.NoError(t, l.Release())
+	p.owe(k, s.now(), winnersRest-time.Millisecond)
+	var told []time.Duration
+	l, err = acquireFor(t, s, p, path, OnWait(func(h Holder) {
+		assert.Equal(t, Ourselves, h.State)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		told = append(told, s.virtual)
+	}))
+	require.NoError(t, err)
+	require.NoError(t, l.Release())
+	const ms = time.Millisecond
+	assert.Equal(t, []time.Duration{0, 200 * ms, 400 * ms, 600 * ms, 800 * ms}, told)
+	assert.Equal(t, 999*ms, s.virtual)
+}
