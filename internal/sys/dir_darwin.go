@@ -16,5 +16,5 @@ func (d *Dir) LinkUnnamed(*File, string) error { return Unsupported }
 
 // MoveNew renames from to to, which must not exist.
 func (d *Dir) MoveNew(_ *File, from, to string) error {
-	return unix.RenameatxNp(d.fd, from, d.fd, to, unix.RENAME_EXCL)
+	return repeat(func() error { return unix.RenameatxNp(d.fd, from, d.fd, to, unix.RENAME_EXCL) })
 }

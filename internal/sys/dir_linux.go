@@ -20,10 +20,12 @@ func (d *Dir) CreateUnnamed(perm fs.FileMode) (*File, error) {
 func (d *Dir) LinkUnnamed(f *File, name string) error {
 	var buf [32]byte
 	path := strconv.AppendInt(append(buf[:0], "/proc/self/fd/"...), int64(f.fd), 10)
-	return unix.Linkat(unix.AT_FDCWD, string(path), d.fd, name, unix.AT_SYMLINK_FOLLOW)
+	return repeat(func() error {
+		return unix.Linkat(unix.AT_FDCWD, string(path), d.fd, name, unix.AT_SYMLINK_FOLLOW)
+	})
 }
 
 // MoveNew renames from to to, which must not exist. The file stands for from where the system renames by handle.
 func (d *Dir) MoveNew(_ *File, from, to string) error {
-	return unix.Renameat2(d.fd, from, d.fd, to, unix.RENAME_NOREPLACE)
+	return repeat(func() error { return unix.Renameat2(d.fd, from, d.fd, to, unix.RENAME_NOREPLACE) })
 }

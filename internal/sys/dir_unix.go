@@ -30,7 +30,7 @@ func (d *Dir) Close() error { return unix.Close(d.fd) }
 // ID is the identity of the directory, the same through every spelling of its path.
 func (d *Dir) ID() (FileID, error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(d.fd, &st); err != nil {
+	if err := repeat(func() error { return unix.Fstat(d.fd, &st) }); err != nil {
 		return FileID{}, err
 	}
 	return statID(&st), nil
@@ -39,7 +39,7 @@ func (d *Dir) ID() (FileID, error) {
 // Lstat looks at name without following it.
 func (d *Dir) Lstat(name string) (Info, error) {
 	var st unix.Stat_t
-	if err := unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := repeat(func() error { return unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
 		return Info{}, err
 	}
 	return statInfo(&st), nil
@@ -59,11 +59,15 @@ func (d *Dir) CreateNew(name string, perm fs.FileMode) (*File, error) {
 
 // Replace renames from to to in one step; what was at to is gone. The file stands for from where the system renames by
 // handle.
-func (d *Dir) Replace(_ *File, from, to string) error { return unix.Renameat(d.fd, from, d.fd, to) }
+func (d *Dir) Replace(_ *File, from, to string) error {
+	return repeat(func() error { return unix.Renameat(d.fd, from, d.fd, to) })
+}
 
 // Remove removes name, never a directory. The file, if not nil, is what name was seen to mean: a system that can remove by
 // handle removes exactly that.
-func (d *Dir) Remove(name string, _ *File) error { return unix.Unlinkat(d.fd, name, 0) }
+func (d *Dir) Remove(name string, _ *File) error {
+	return repeat(func() error { return unix.Unlinkat(d.fd, name, 0) })
+}
 
 // Sync makes the directory's entries durable.
 func (d *Dir) Sync() error {
@@ -72,7 +76,7 @@ func (d *Dir) Sync() error {
 		return err
 	}
 	defer unix.Close(fd)
-	return syncFD(fd)
+	return repeat(func() error { return syncFD(fd) })
 }
 
 func (d *Dir) file(name string, flags int, perm fs.FileMode) (*File, error) {
@@ -83,14 +87,8 @@ func (d *Dir) file(name string, flags int, perm fs.FileMode) (*File, error) {
 	return &File{fd}, nil
 }
 
-// open goes on when a signal interrupts it, which FUSE and network file systems let happen.
 func open(dirfd int, name string, flags int, perm uint32) (int, error) {
-	for {
-		fd, err := unix.Openat(dirfd, name, flags, perm)
-		if err != unix.EINTR {
-			return fd, err
-		}
-	}
+	return repeated(func() (int, error) { return unix.Openat(dirfd, name, flags, perm) })
 }
 
 func statID(st *unix.Stat_t) FileID { return FileID{uint64(st.Dev), uint64(st.Ino)} }

@@ -26,7 +26,7 @@ func OpenFile(path string) (*File, error) {
 // Stat looks at the open file.
 func (f *File) Stat() (Info, error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(f.fd, &st); err != nil {
+	if err := repeat(func() error { return unix.Fstat(f.fd, &st) }); err != nil {
 		return Info{}, err
 	}
 	return statInfo(&st), nil
@@ -34,39 +34,29 @@ func (f *File) Stat() (Info, error) {
 
 // Read reads from where the last read or write ended.
 func (f *File) Read(p []byte) (int, error) {
-	for {
-		n, err := unix.Read(f.fd, p)
-		if err != unix.EINTR {
-			return max(n, 0), err
-		}
-	}
+	n, err := repeated(func() (int, error) { return unix.Read(f.fd, p) })
+	return max(n, 0), err
 }
 
 // ReadAt reads from offset; 0 bytes without an error is the end of the file.
 func (f *File) ReadAt(p []byte, offset int64) (int, error) {
-	for {
-		n, err := unix.Pread(f.fd, p, offset)
-		if err != unix.EINTR {
-			return max(n, 0), err
-		}
-	}
+	n, err := repeated(func() (int, error) { return unix.Pread(f.fd, p, offset) })
+	return max(n, 0), err
 }
 
 // Write writes some or all of p and says how much.
 func (f *File) Write(p []byte) (int, error) {
-	for {
-		n, err := unix.Write(f.fd, p)
-		if err != unix.EINTR {
-			return max(n, 0), err
-		}
-	}
+	n, err := repeated(func() (int, error) { return unix.Write(f.fd, p) })
+	return max(n, 0), err
 }
 
 // Chmod sets exactly these permission bits, whatever the umask.
-func (f *File) Chmod(perm fs.FileMode) error { return unix.Fchmod(f.fd, modeBits(perm)) }
+func (f *File) Chmod(perm fs.FileMode) error {
+	return repeat(func() error { return unix.Fchmod(f.fd, modeBits(perm)) })
+}
 
 // Sync makes content and size durable.
-func (f *File) Sync() error { return syncFD(f.fd) }
+func (f *File) Sync() error { return repeat(func() error { return syncFD(f.fd) }) }
 
 // Close closes the file and drops its kernel lock.
 func (f *File) Close() error { return unix.Close(f.fd) }
@@ -74,12 +64,8 @@ func (f *File) Close() error { return unix.Close(f.fd) }
 // TryLock takes the kernel's advisory lock on the file, shared or exclusive, without waiting: kind [WouldBlock] if
 // another open file has one that excludes it.
 func (f *File) TryLock(exclusive bool) error {
-	for {
-		if err := tryFlock(f.fd, exclusive); err != unix.EINTR {
-			return err
-		}
-	}
+	return repeat(func() error { return tryFlock(f.fd, exclusive) })
 }
 
 // Unlock drops the kernel lock at once, also for children that were forked and have not executed yet.
-func (f *File) Unlock() error { return unflock(f.fd) }
+func (f *File) Unlock() error { return repeat(func() error { return unflock(f.fd) }) }

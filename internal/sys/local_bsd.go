@@ -8,7 +8,7 @@ import "golang.org/x/sys/unix"
 // FUSE and whatever is unknown are not.
 func (f *File) Local() bool {
 	var st unix.Statfs_t
-	if unix.Fstatfs(f.fd, &st) != nil || st.Flags&unix.MNT_LOCAL == 0 {
+	if repeat(func() error { return unix.Fstatfs(f.fd, &st) }) != nil || st.Flags&unix.MNT_LOCAL == 0 {
 		return false
 	}
 	switch unix.ByteSliceToString(st.Fstypename[:]) {

@@ -9,7 +9,7 @@ const zfsMagic = 0x2fc12fc1
 // FUSE and whatever is unknown are not.
 func (f *File) Local() bool {
 	var st unix.Statfs_t
-	if unix.Fstatfs(f.fd, &st) != nil {
+	if repeat(func() error { return unix.Fstatfs(f.fd, &st) }) != nil {
 		return false
 	}
 	switch uint32(st.Type) {

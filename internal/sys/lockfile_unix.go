@@ -69,7 +69,7 @@ func Absolute(path string) (string, error) {
 // Lstat looks at path without following its last component.
 func Lstat(path string) (Info, error) {
 	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
+	if err := repeat(func() error { return unix.Lstat(path, &st) }); err != nil {
 		return Info{}, err
 	}
 	return statInfo(&st), nil

@@ -39,7 +39,7 @@ func Probe(pid int) Process {
 
 func readable(fd int) bool {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	n, err := unix.Poll(fds, 0)
+	n, err := repeated(func() (int, error) { return unix.Poll(fds, 0) })
 	return err == nil && n == 1 && fds[0].Revents&unix.POLLIN != 0
 }
 

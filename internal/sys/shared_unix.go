@@ -16,7 +16,7 @@ func EffectiveUser() uint32 { return uint32(unix.Geteuid()) }
 // Stat looks at the open directory.
 func (d *Dir) Stat() (Info, error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(d.fd, &st); err != nil {
+	if err := repeat(func() error { return unix.Fstat(d.fd, &st) }); err != nil {
 		return Info{}, err
 	}
 	return statInfo(&st), nil
@@ -33,13 +33,13 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 
 // MakeDir makes the directory name with perm less the umask.
 func (d *Dir) MakeDir(name string, perm fs.FileMode) error {
-	return unix.Mkdirat(d.fd, name, modeBits(perm))
+	return repeat(func() error { return unix.Mkdirat(d.fd, name, modeBits(perm)) })
 }
 
 // SetMode sets exactly these permission bits of name, whatever the umask. It follows a link, so nobody else may be able to
 // put one there.
 func (d *Dir) SetMode(name string, perm fs.FileMode) error {
-	return unix.Fchmodat(d.fd, name, modeBits(perm), 0)
+	return repeat(func() error { return unix.Fchmodat(d.fd, name, modeBits(perm), 0) })
 }
 
 // OpenWrite opens name for reading and writing as Open does for reading. It does not make it, and never passes O_CREAT:
@@ -49,23 +49,17 @@ func (d *Dir) OpenWrite(name string) (*File, error) {
 }
 
 // SetGroup makes the file the group's.
-func (f *File) SetGroup(gid uint32) error { return unix.Fchown(f.fd, -1, int(gid)) }
+func (f *File) SetGroup(gid uint32) error {
+	return repeat(func() error { return unix.Fchown(f.fd, -1, int(gid)) })
+}
 
 // WriteAt writes some or all of p at offset and says how much.
 func (f *File) WriteAt(p []byte, offset int64) (int, error) {
-	for {
-		n, err := unix.Pwrite(f.fd, p, offset)
-		if err != unix.EINTR {
-			return max(n, 0), err
-		}
-	}
+	n, err := repeated(func() (int, error) { return unix.Pwrite(f.fd, p, offset) })
+	return max(n, 0), err
 }
 
 // Truncate cuts or extends the file to size.
 func (f *File) Truncate(size int64) error {
-	for {
-		if err := unix.Ftruncate(f.fd, size); err != unix.EINTR {
-			return err
-		}
-	}
+	return repeat(func() error { return unix.Ftruncate(f.fd, size) })
 }

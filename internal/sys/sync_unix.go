@@ -4,10 +4,4 @@ package sys
 
 import "golang.org/x/sys/unix"
 
-func syncFD(fd int) error {
-	for {
-		if err := unix.Fsync(fd); err != unix.EINTR {
-			return err
-		}
-	}
-}
+func syncFD(fd int) error { return unix.Fsync(fd) }

@@ -11,5 +11,5 @@ import (
 // Touch sets access and modification time of the open file to now.
 func (f *File) Touch() error {
 	now := unix.NsecToTimeval(time.Now().UnixNano())
-	return unix.Futimes(f.fd, []unix.Timeval{now, now})
+	return repeat(func() error { return unix.Futimes(f.fd, []unix.Timeval{now, now}) })
 }

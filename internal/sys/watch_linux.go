@@ -61,7 +61,7 @@ func (w *watched) add(path string, events uint32, mine *waker) (stop func(), err
 		}
 		w.fd, w.file, w.wakers = fd, os.NewFile(uintptr(fd), "inotify"), map[int32]map[*waker]bool{}
 	}
-	wd, err := unix.InotifyAddWatch(w.fd, path, events|unix.IN_MASK_ADD)
+	wd, err := repeated(func() (int, error) { return unix.InotifyAddWatch(w.fd, path, events|unix.IN_MASK_ADD) })
 	if err != nil {
 		return nil, err
 	}
