@@ -71,7 +71,7 @@ var mutants = []mutant{
 	{"the guard goes before the name", "hold.go", "\terr := l.unpublish()\n", "\tl.inode.file.Close()\n\terr := l.unpublish()\n", "A B"},
 	{"a lock that may still be there counts as released", "hold.go", "left(l.dir, l.name, l.inode.id)", "!means(l.dir, l.name, l.inode.id)", "TestRemovalsThatMayHaveFailed"},
 	{"a panic of the caller's keeps the place", "protocol.go", "\t\tif l == nil {\n\t\t\tc.process.leave(place)\n\t\t}\n", "", "TestPanics"},
-	{"a panic of the caller's keeps the lock", "protocol.go", "if !returned {", "if false {", "TestPanics"},
+	{"a panic of the caller's keeps the lock", "protocol.go", "if !returned {", "if !returned && false {", "TestPanics"},
 	{"a panic in a takeover keeps the lock", "takeover.go", "claim.name = c.name", "", "TestPanics"},
 	{"a look that failed is the lock's fault", "protocol.go", "if s.failed == nil {", "if true {", "TestLooksThatFail"},
 	{"a release removes whatever is there", "hold.go", "\tif l.err == nil {\n\t\tl.verify()\n\t}\n", "", "TestReleaseOrder|TestLockDeletedWhileHeld|TestWithReturnsTheLoss"},
