@@ -54,8 +54,8 @@ func With(ctx context.Context, path string, fn func(context.Context, *Lock) erro
 //   - *HeldError, matching [ErrHeld]: the wait (see [Wait]) ran out.
 //   - the context's error and cause, if it ended first.
 //   - [ErrReentrant]: the context comes from a With that holds this lock.
-//   - *Error with the system's reason: no directory, no permission, a full disk, a name too long for a lock. A name of
-//     more than 250 bytes has no room for a lock, one of more than 224 none for a takeover.
+//   - *Error with the system's reason: no directory, no permission, a full disk, too many open files, a name too long for a
+//     lock. A name of more than 250 bytes has no room for a lock, one of more than 224 none for a takeover.
 //   - [ErrInvalidPath].
 func Acquire(ctx context.Context, path string, opts ...Option) (*Lock, error) {
 	return acquire(ctx, osSystem{}, thisProcess, path, newOptions(opts))

@@ -49,11 +49,13 @@ func NoTakeover() Option { return func(o *options) { o.noTakeover = true } }
 func Logger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
 
 // OnWait has f called before each pause of a wait, at most 200 ms apart, with whoever is in the way then: for a display.
-// It runs on the waiting goroutine, which does not try again before f returns.
+// It runs on the waiting goroutine, which does not try again before f returns. If f panics, the acquisition ends and the
+// panic goes on.
 func OnWait(f func(Holder)) Option { return func(o *options) { o.onWait = f } }
 
 // OnAcquire has f called once the lock is held, before Acquire returns and before With or Update runs its function: for a
-// display, and to look at [Lock.Takeover] where the lock itself is not at hand.
+// display, and to look at [Lock.Takeover] where the lock itself is not at hand. If f panics, the lock is released and the
+// panic goes on.
 func OnAcquire(f func(*Lock)) Option { return func(o *options) { o.onAcquire = f } }
 
 // OnBehalfOf has the lock's record name the process pid instead of this one: a child of ours that does what the lock is

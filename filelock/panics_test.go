@@ -3,6 +3,8 @@ package filelock
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -74,6 +76,9 @@ func TestPanics(t *testing.T) {
 				}
 			})
 			after()
+			for _, e := range entries(t, path) {
+				assert.NotEqual(t, string(record(os.Getpid())), read(t, filepath.Join(filepath.Dir(path), e)), "%s is ours", e)
+			}
 			assert.Empty(t, p.queues)
 			assert.Empty(t, p.held)
 			l, err := acquireFor(t, osSystem{}, p, path, Wait(0))
