@@ -202,7 +202,8 @@ func (e *UnsafePathError) Error() string {
 	return fmt.Sprintf("%s is not safe to lock: %s", oneline.Path(e.Path), e.Found)
 }
 
-// waitError is the end of the caller's context during a wait. It unwraps to the context's error and its cause.
+// waitError is the end of the caller's context during a wait. It unwraps to the context's error and its cause, and is never
+// of the family of ErrUnavailable, whatever the cause is.
 type waitError struct {
 	path   string
 	holder Holder
@@ -219,7 +220,24 @@ func (e *waitError) Error() string {
 	return fmt.Sprintf("%s: stopped waiting for %s after %s: %v", oneline.Path(e.path), who, round(e.waited), e.cause)
 }
 
-func (e *waitError) Unwrap() []error { return []error{e.ctx, e.cause} }
+func (e *waitError) Unwrap() []error { return []error{e.ctx, foreign{e.cause}} }
+
+// foreign is the cause of a context's end, of which [errors.Is] and [errors.As] find everything but that a lock is not to be
+// had: which would be some other lock, and another try for this one would succeed no more than the last.
+type foreign struct{ error }
+
+func (f foreign) Is(target error) bool {
+	switch target {
+	case ErrUnavailable, ErrHeld, ErrMisconfigured:
+		return false
+	}
+	return errors.Is(f.error, target)
+}
+
+func (f foreign) As(target any) bool {
+	_, held := target.(**HeldError)
+	return !held && errors.As(f.error, target)
+}
 
 func newWaitError(ctx context.Context, path string, holder Holder, waited time.Duration) error {
 	return &waitError{path, holder, waited, ctx.Err(), context.Cause(ctx)}

@@ -57,8 +57,6 @@ var errReplaced = errors.New("the lock file is being replaced: it must stay")
 // unsettled is a reason to look again later that says nothing about a holder. It is the answer when the wait ends.
 type unsettled struct{ error }
 
-func (u unsettled) Unwrap() error { return u.error }
-
 func acquireKernel(ctx context.Context, s kernelSystem, t *kernelTable, where kernelPath, o options) (*KernelLease, error) {
 	root, path, err := where.place(s)
 	if err != nil {
@@ -71,21 +69,32 @@ func acquireKernel(ctx context.Context, s kernelSystem, t *kernelTable, where ke
 	if ctx.Err() != nil {
 		return nil, newWaitError(ctx, c.full, Holder{}, 0)
 	}
-	for {
-		var err error
-		for range maxReplaced {
-			var l *KernelLease
-			if l, err = c.contend(ctx); err == nil || !errors.As(err, new(unsettled)) {
-				return l, err
-			}
+	for try := 1; ; try++ {
+		l, err := c.contend(ctx)
+		later, ok := err.(unsettled)
+		if !ok {
+			return l, err
 		}
-		if c.waited() >= o.wait {
-			return nil, &Error{"lock the file", c.full, errors.Unwrap(err)}
+		if try%maxReplaced != 0 {
+			continue
 		}
-		if s.pause(ctx, c.pace.next(true), nil) != nil {
-			return nil, newWaitError(ctx, c.full, Holder{}, c.waited())
+		if err := c.settle(ctx, later); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// settle pauses for a while; nil means that there is time for another try.
+func (c *kernelContender) settle(ctx context.Context, later unsettled) error {
+	left := c.opts.wait - c.waited()
+	if left <= 0 {
+		return &Error{"lock the file", c.full, later.error}
+	}
+	c.tellWaiting(func() Holder { return Holder{} })
+	if c.sys.pause(ctx, min(c.pace.next(true), left), nil) != nil {
+		return newWaitError(ctx, c.full, Holder{}, c.waited())
+	}
+	return nil
 }
 
 func (c *kernelContender) waited() time.Duration { return c.sys.now().Sub(c.started) }

@@ -4,7 +4,6 @@ package filelock
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -41,10 +40,10 @@ func (m namedFiles) acquire(ctx context.Context, n namedLocker) (namedLease, err
 		m, p,
 	}
 	l, err := a.compete(ctx)
-	switch {
-	case err == nil:
+	switch err.(type) { // not what it wraps: the end of a context may have any cause
+	case nil:
 		return l, nil
-	case errors.As(err, new(*UnsafePathError)), errors.As(err, new(*Error)) && !errors.Is(err, ErrMisconfigured):
+	case *UnsafePathError, *Error:
 		return nil, misconfiguredError{err}
 	}
 	return nil, err
@@ -61,17 +60,15 @@ type namedAcquisition struct {
 func (a *namedAcquisition) compete(ctx context.Context) (*fileLease, error) {
 	for try := 1; ; try++ {
 		l, err := a.contend(ctx)
-		if !errors.As(err, new(unsettled)) {
+		later, ok := err.(unsettled)
+		if !ok {
 			return l, err
 		}
 		if try < maxReplaced {
 			continue
 		}
-		if a.waited() >= a.opts.wait {
-			return nil, &Error{"lock the file", a.full, errors.Unwrap(err)}
-		}
-		if a.sys.pause(ctx, a.pace.next(true), nil) != nil {
-			return nil, newWaitError(ctx, a.full, Holder{}, a.waited())
+		if err := a.settle(ctx, later); err != nil {
+			return nil, err
 		}
 	}
 }
