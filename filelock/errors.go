@@ -72,6 +72,7 @@ const (
 type Holder struct {
 	PID     int
 	State   State
+	Hint    bool   // PID has the lock perhaps: it is what the file says of its last holder, and the kernel does not say who has it
 	Why     string // how the state is known, or why it is not
 	Command string
 	Started time.Time
@@ -86,7 +87,7 @@ type HeldError struct {
 	Waited time.Duration // until the wait ran out; zero after one try, however long the system took for it
 	Claim  string        // the claim file that blocks the takeover of a dead holder's lock, if one does
 	Err    error         // the system's error that kept a dead holder's lock from being removed, if one did
-	Kernel bool          // the kernel says that it is held, and lets go when the holder ends; Holder may be a hint
+	Kernel bool          // it is a kernel lock, which is free when its holder ends; Holder may be a hint
 }
 
 // Is makes the error match its family.
@@ -128,6 +129,14 @@ func (e *HeldError) Error() string {
 		next = "allow takeover"
 	case e.Kernel && h.State == Unproven:
 		fmt.Fprintf(&b, " is held, by whom is not known: %s", h.Why)
+		h.Since = time.Time{} // when somebody else took it
+		next = "wait longer, or find out which process has it open"
+	case h.Hint:
+		fmt.Fprintf(&b, " is held, perhaps by %s, which took it last", h.who())
+		if !h.Since.IsZero() {
+			fmt.Fprintf(&b, " at %s", h.Since.UTC().Format(time.RFC3339))
+			h.Since = time.Time{}
+		}
 		next = "wait longer, or find out which process has it open"
 	case h.State == Unproven:
 		fmt.Fprintf(&b, " cannot be judged: %s", h.Why)
@@ -216,6 +225,9 @@ func (e *waitError) Error() string {
 	who := "others"
 	if e.holder.PID != 0 {
 		who = e.holder.who()
+	}
+	if e.holder.Hint {
+		who = "its holder, perhaps " + who
 	}
 	return fmt.Sprintf("%s: stopped waiting for %s after %s: %v", oneline.Path(e.path), who, round(e.waited), e.cause)
 }
