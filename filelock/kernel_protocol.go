@@ -14,7 +14,7 @@ import (
 // The kernel lock, and where each state lives:
 //
 //	opening      the file is opened, or made; refused unless it is regular and has one name   (openFile)
-//	queued       another goroutine of this process has this inode or is first for it          (kernel_wait.go)
+//	queued       another goroutine of this process has this inode or is first for it          (kernel_queue.go)
 //	trying       one try without waiting, on the descriptor that was opened
 //	  locked     -> checking
 //	  not        -> waiting, if the path still means this inode; otherwise opening
@@ -86,15 +86,10 @@ func acquireKernel(ctx context.Context, s kernelSystem, t *kernelTable, where ke
 
 // settle pauses for a while; nil means that there is time for another try.
 func (c *kernelContender) settle(ctx context.Context, later unsettled) error {
-	left := c.opts.wait - c.waited()
-	if left <= 0 {
+	if c.waited() >= c.opts.wait {
 		return &Error{"lock the file", c.full, later.error}
 	}
-	c.tellWaiting(func() Holder { return Holder{} })
-	if c.sys.pause(ctx, min(c.pace.next(true), left), nil) != nil {
-		return newWaitError(ctx, c.full, Holder{}, c.waited())
-	}
-	return nil
+	return c.pause(ctx, c.pace.next(true), nil, func() Holder { return Holder{} })
 }
 
 func (c *kernelContender) waited() time.Duration { return c.sys.now().Sub(c.started) }
@@ -115,35 +110,6 @@ func (c *kernelContender) contend(ctx context.Context) (l *KernelLease, err erro
 		return err
 	})
 	return l, err
-}
-
-// lockInTurn locks the file once it is this acquisition's turn in its process, and then runs become. Unless that returns nil,
-// nothing is watched afterwards, the place in the queue is given up and the file closed, in this order: when it is closed its
-// inode's number may be another lock's.
-func (c *kernelContender) lockInTurn(ctx context.Context, f lockFile, k key, become func(*place) error) error {
-	place, head := c.table.queues.join(k)
-	kept := false
-	defer func() {
-		if !kept {
-			c.watch.stop()
-			c.watch = nil
-			c.table.queues.leave(place)
-			f.Close()
-		}
-	}()
-	if !head {
-		if err := c.queueUp(ctx, f, place); err != nil {
-			return err
-		}
-	}
-	if err := c.lock(ctx, f, k.dir); err != nil {
-		return err
-	}
-	if err := become(place); err != nil {
-		return err
-	}
-	kept = true
-	return nil
 }
 
 // openFile opens the lock file, which is made if it is missing. A FIFO in its place is opened before it is refused, which wakes a
@@ -202,14 +168,8 @@ func (c *kernelContender) cannotOpen(err error) error {
 // lock returns nil when the kernel lock is had.
 func (c *kernelContender) lock(ctx context.Context, f lockFile, id sys.FileID) error {
 	for {
-		err := f.TryLock(!c.opts.shared)
-		switch {
-		case err == nil:
-			return nil
-		case sys.IsKind(err, sys.Unsupported, sys.NoLocks):
-			return &Error{"lock the file", c.full, fmt.Errorf("%w (%w)", err, errors.ErrUnsupported)}
-		case !sys.IsKind(err, sys.WouldBlock):
-			return &Error{"lock the file", c.full, err}
+		if locked, err := c.tryLock(f); locked || err != nil {
+			return err
 		}
 		if _, err := c.lookAgain(id); err != nil {
 			return err

@@ -471,7 +471,7 @@ func TestKernelSaysWhoHoldsIt(t *testing.T) {
 		"the kernel":       {"1\n", []int{parent}, sys.Present, Holder{PID: parent, State: Alive, Why: "the kernel names it"}, "held by PID"},
 		"a forked child's": {"1\n", []int{dead}, sys.Absent, Holder{PID: dead, State: Unproven, Why: fmt.Sprintf("PID %d took it last and has ended", dead)}, "by whom is not known"},
 		"ourselves":        {"1\n", []int{parent, me}, sys.Present, Holder{PID: me, State: Ourselves, Why: "the kernel names it"}, "held by this process"},
-		"metadata":         {"4242-1\n", nil, sys.Present, Holder{PID: 4242, State: Alive, Why: hint}, "held by PID 4242"},
+		"metadata":         {"4242-1\n", nil, sys.Present, Holder{PID: 4242, State: Alive, Why: hint}, "is held, perhaps by PID 4242, which took it last at 2"},
 		"another user":     {"4242\n", nil, sys.Forbidden, Holder{PID: 4242, State: OtherUser, Why: hint}, "of another user"},
 		"stale metadata":   {"4242\n", nil, sys.Absent, Holder{PID: 4242, State: Unproven, Why: "PID 4242 took it last and has ended"}, "by whom is not known"},
 		"unreaped":         {"4242\n", nil, sys.Exited, Holder{PID: 4242, State: Unproven, Why: "PID 4242 took it last and has ended"}, "by whom is not known"},
@@ -497,6 +497,9 @@ func TestKernelSaysWhoHoldsIt(t *testing.T) {
 			if c.kernel == nil && c.want.PID != 0 {
 				assert.WithinDuration(t, time.Now(), held.Holder.Since, time.Minute)
 			}
+			c.want.Hint = c.kernel == nil && c.want.PID != 0
+			known := !c.want.Hint && c.want.State == Alive
+			assert.Equal(t, known, strings.HasSuffix(held.Error(), "or end that process"), held.Error())
 			held.Holder.Since, held.Holder.Command, held.Holder.Started = time.Time{}, "", time.Time{}
 			assert.Equal(t, c.want, held.Holder)
 		})
@@ -510,6 +513,36 @@ func TestKernelSaysWhoHoldsIt(t *testing.T) {
 		require.ErrorAs(t, err, &held)
 		assert.Equal(t, Unproven, held.Holder.State)
 	})
+	t.Run("our own reader, behind whom a writer left its number", func(t *testing.T) {
+		path := kernelFile(t)
+		write(t, path, fmt.Appendf(nil, "%d-1\n", os.Getppid()))
+		table := newKernelTable()
+		_, err := kernelWith(t, context.Background(), osSystem{}, table, path, Shared())
+		require.NoError(t, err)
+		fake := &kernelFake{kernelSystem: osSystem{}, owners: new([]int)}
+		_, err = kernelWith(t, context.Background(), fake, table, path, Wait(0))
+		var held *HeldError
+		require.ErrorAs(t, err, &held)
+		assert.Equal(t, Ourselves, held.Holder.State)
+		assert.Equal(t, os.Getpid(), held.Holder.PID)
+		_, err = kernelFor(t, fake, path, Wait(0))
+		require.ErrorAs(t, err, &held)
+		assert.True(t, held.Holder.Hint)
+		assert.Contains(t, err.Error(), fmt.Sprintf("perhaps by PID %d", os.Getppid()))
+		assert.NotContains(t, err.Error(), "end that process", "the writer has long released it")
+	})
+}
+
+// A wait for a hint is a hint too.
+func TestKernelCancelledWaitForAHint(t *testing.T) {
+	path := kernelFile(t)
+	mustKernel(t, path)
+	write(t, path, []byte("4242-1\n"))
+	presence := sys.Present
+	fake := &kernelFake{kernelSystem: osSystem{}, owners: new([]int), presence: &presence}
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err := kernelWith(t, ctx, fake, newKernelTable(), path, Wait(Forever), OnWait(func(Holder) { cancel() }))
+	assert.ErrorContains(t, err, "stopped waiting for its holder, perhaps PID 4242")
 }
 
 func TestKernelIsOneLockThroughAllSpellings(t *testing.T) {

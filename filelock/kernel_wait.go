@@ -2,8 +2,6 @@ package filelock
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,10 +94,8 @@ func (w *closeWatch) stop() {
 
 // rest pauses until the next try.
 func (c *kernelContender) rest(ctx context.Context, holder func() Holder) error {
-	c.tellWaiting(holder)
-	d := min(c.pace.next(c.watch.works()), c.opts.wait-c.waited())
-	if c.sys.pause(ctx, d, c.watch.told) != nil {
-		return newWaitError(ctx, c.full, holder(), c.waited())
+	if err := c.pause(ctx, c.pace.next(c.watch.works()), c.watch.told, holder); err != nil {
+		return err
 	}
 	if c.watch.woken.Swap(false) {
 		c.pace = backoff{}
@@ -107,39 +103,10 @@ func (c *kernelContender) rest(ctx context.Context, holder func() Holder) error 
 	return nil
 }
 
-// queueUp waits until place is the head. One try does not queue.
-func (c *kernelContender) queueUp(ctx context.Context, f lockFile, place *place) error {
-	holder := func() Holder { return c.holder(f, place.key.dir) }
-	for {
-		waited := c.waited()
-		if waited >= c.opts.wait {
-			return &HeldError{Path: c.full, Holder: holder(), Waited: c.opts.spent(waited), Kernel: true}
-		}
-		c.tellWaiting(holder)
-		d := c.opts.wait - waited
-		switch {
-		case c.opts.onWait != nil:
-			d = min(d, longestPause)
-		case waited < sayAfter:
-			d = min(d, sayAfter-waited)
-		}
-		if c.sys.pause(ctx, d, place.turn) != nil {
-			return newWaitError(ctx, c.full, holder(), c.waited())
-		}
-		select {
-		case <-place.turn:
-			return c.letOthers(ctx, place, holder)
-		default:
-		}
-	}
-}
-
-// letOthers leaves the lock free for a while if goroutines of this process have handed it on among themselves for long.
-func (c *kernelContender) letOthers(ctx context.Context, place *place, holder func() Holder) error {
-	if c.opts.eager || !c.table.queues.overdue(place.key, c.sys.now()) {
-		return nil
-	}
-	if c.sys.pause(ctx, longestPause, nil) != nil {
+// pause is every pause of a wait: it is told of, it ends with the wait, and its only error is the end of the context.
+func (c *kernelContender) pause(ctx context.Context, d time.Duration, wake <-chan struct{}, holder func() Holder) error {
+	c.tellWaiting(holder)
+	if c.sys.pause(ctx, min(d, c.opts.wait-c.waited()), wake) != nil {
 		return newWaitError(ctx, c.full, holder(), c.waited())
 	}
 	return nil
@@ -158,50 +125,4 @@ func (c *kernelContender) tellWaiting(holder func() Holder) {
 	h := holder()
 	c.log.info("still waiting for lock", "path", c.full, "pid", h.PID, "state", h.State, "why", h.Why,
 		"command", h.Command, "since", h.Since, "waited", round(waited))
-}
-
-// holder says who has the lock, as far as the kernel names it, else as far as the file's metadata does.
-func (c *kernelContender) holder(f lockFile, id sys.FileID) Holder {
-	me := c.sys.self().PID
-	m, known := readMetadata(f)
-	h := Holder{PID: m.PID, Why: "its metadata names it, which is a hint"}
-	pids := c.sys.lockedBy(id)
-	if len(pids) > 0 {
-		h = Holder{PID: pids[0], Why: "the kernel names it"}
-		if slices.Contains(pids, me) {
-			h.PID = me
-		}
-	} else if !known {
-		return Holder{State: Unproven, Why: "its metadata names nobody"}
-	}
-	if info, err := f.Stat(); err == nil && known && m.PID == h.PID {
-		h.Since = info.ModTime
-	}
-	c.judgeHolder(&h, h.PID == me && c.table.holds(id), len(pids) > 0)
-	return h
-}
-
-func (c *kernelContender) judgeHolder(h *Holder, ours, byKernel bool) {
-	if ours {
-		h.State = Ourselves
-		return
-	}
-	if !byKernel && h.PID == c.sys.self().PID {
-		h.State, h.Why = Unproven, fmt.Sprintf("its metadata names our own PID %d, and we do not hold it", h.PID)
-		return
-	}
-	switch c.sys.probe(h.PID).Presence {
-	case sys.Present:
-		h.State = Alive
-	case sys.Forbidden:
-		h.State = OtherUser
-	case sys.Absent, sys.Exited:
-		h.State, h.Why = Unproven, fmt.Sprintf("PID %d took it last and has ended", h.PID)
-		return
-	default:
-		h.State, h.Why = Unproven, fmt.Sprintf("the system does not say whether PID %d runs", h.PID)
-		return
-	}
-	d := c.sys.describe(h.PID)
-	h.Command, h.Started = d.Command, d.Started
 }

@@ -395,7 +395,7 @@ func TestNamedOwnerIsAHint(t *testing.T) {
 	assert.Equal(t, c.cmd.Process.Pid, held.Holder.PID)
 	assert.Contains(t, held.Holder.Why, "hint")
 	assert.WithinDuration(t, time.Now(), held.Holder.Since, time.Minute)
-	assert.Contains(t, held.Error(), path+" is held by PID ")
+	assert.Contains(t, held.Error(), path+" is held, perhaps by PID ")
 
 	me := (osSystem{}).self()
 	for name, content := range map[string][]byte{
@@ -532,10 +532,16 @@ func TestNamedReplaced(t *testing.T) {
 		}
 		return nil
 	})
+	m := l.machine.(namedFiles).sys.(*namedFake)
+	m.virtual = true
+	told := 0
+	l.opts.onWait = func(Holder) { told++ }
 	_, err := l.Acquire(context.Background())
 	assert.ErrorIs(t, err, ErrMisconfigured)
 	assert.ErrorIs(t, err, errReplaced)
-	l.opts.wait = Forever
+	assert.LessOrEqual(t, m.passed, 30*time.Millisecond)
+	assert.NotZero(t, told)
+	m.virtual, l.opts.wait = false, Forever
 	ctx, cancel := context.WithCancel(context.Background())
 	l.machine.(namedFiles).sys.(*namedFake).on = func(op string) error {
 		if op == "tryLock" {

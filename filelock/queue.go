@@ -37,8 +37,9 @@ type key struct {
 
 // place is one goroutine's place in a queue.
 type place struct {
-	key  key
-	turn chan struct{} // closed when the place is the head
+	key    key
+	turn   chan struct{} // closed when the place is the head
+	shared bool          // it is a reader's, in the queue of a kernel lock
 }
 
 // join takes the last place of the queue; head reports whether that is the first as well.
