@@ -37,6 +37,8 @@ func heldErrors() map[string]*filelock.HeldError {
 	holder := func(state filelock.State) filelock.Holder {
 		return filelock.Holder{PID: 2147483647, State: state, Why: longText, Command: longText, Since: since}
 	}
+	hint := holder(filelock.OtherUser)
+	hint.Hint = true
 	const waited = 2*time.Minute + 100*time.Millisecond
 	return map[string]*filelock.HeldError{
 		"alive":       {Path: lock, Holder: holder(filelock.Alive), Waited: waited},
@@ -47,6 +49,8 @@ func heldErrors() map[string]*filelock.HeldError {
 		"undeletable": {Path: lock, Holder: holder(filelock.Dead), Waited: waited, Err: sys.AccessDenied},
 		"claimed":     {Path: lock, Holder: holder(filelock.Alive), Waited: waited, Claim: claim},
 		"stuck claim": {Path: lock, Holder: holder(filelock.Unproven), Waited: waited, Claim: claim},
+		"hint":        {Path: lock, Holder: hint, Waited: waited, Kernel: true},
+		"unknown":     {Path: lock, Holder: holder(filelock.Unproven), Waited: waited, Kernel: true},
 		"raced":       {Path: lock, Waited: waited},
 	}
 }

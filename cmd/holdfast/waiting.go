@@ -93,6 +93,8 @@ func blockedBy(h filelock.Holder, now time.Time) string {
 		return "whose lock proves nobody dead: " + shortened(h.Why, longestReason)
 	case h.PID == 0:
 		return "taken by others at each try"
+	case h.Hint:
+		return "locked, perhaps by " + who(h)
 	case h.State == filelock.Dead:
 		return "left by PID " + strconv.Itoa(h.PID) + ", which has exited"
 	case h.Since.IsZero() || now.Before(h.Since):

@@ -88,6 +88,7 @@ func TestBlockedBy(t *testing.T) {
 		{"locked by PID 7 of another user for 1m30s", filelock.Holder{PID: 7, State: filelock.OtherUser, Since: ago}},
 		{"locked by PID 7", filelock.Holder{PID: 7, State: filelock.Alive}},
 		{"locked by PID 7", filelock.Holder{PID: 7, State: filelock.Alive, Since: now.Add(time.Hour)}}, // a clock was set back
+		{"locked, perhaps by PID 7 (vi x)", filelock.Holder{PID: 7, State: filelock.Alive, Hint: true, Command: "vi x", Since: ago}},
 		{"left by PID 7, which has exited", filelock.Holder{PID: 7, State: filelock.Dead, Command: "never shown", Since: ago}},
 		{"whose lock proves nobody dead: it is text", filelock.Holder{State: filelock.Unproven, Why: "it is text"}},
 		{"taken by others at each try", filelock.Holder{}},
