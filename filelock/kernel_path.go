@@ -39,6 +39,15 @@ func (k kernelPath) place(s kernelSystem) (root, path string, err error) {
 	return root, filepath.Clean(k.path), nil
 }
 
+// below is the path of a name in a directory. The directory stays as it was said: what ".." behind a link means is the file
+// system's to say.
+func below(dir, name string) string {
+	if strings.HasSuffix(dir, "/") || strings.HasSuffix(dir, string(filepath.Separator)) {
+		return dir + name
+	}
+	return dir + string(filepath.Separator) + name
+}
+
 // unsafeFile says what makes a file one that must not be locked; nil if nothing does.
 func unsafeFile(path string, info sys.Info) error {
 	switch {
@@ -58,7 +67,7 @@ func unsafeFound(s kernelSystem, root, path, full string) error {
 			if !more {
 				break
 			}
-			at, path = filepath.Join(at, name), rest
+			at, path = below(at, name), rest
 			info, err := s.lstat(at)
 			if err != nil {
 				return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/oneline"
@@ -64,7 +63,7 @@ func acquireKernel(ctx context.Context, s kernelSystem, t *kernelTable, where ke
 	}
 	c := &kernelContender{sys: s, table: t, log: logger{o.logger}, opts: o, root: root, path: path, full: path, started: s.now()}
 	if root != "" {
-		c.full = filepath.Join(root, path)
+		c.full = below(root, path)
 	}
 	if ctx.Err() != nil {
 		return nil, newWaitError(ctx, c.full, Holder{}, 0)

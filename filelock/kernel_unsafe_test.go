@@ -147,6 +147,30 @@ func TestKernelFollowsTheCallersLinks(t *testing.T) {
 	assert.FileExists(t, filepath.Join(top, "run.lock"))
 }
 
+// What ".." behind a link means is the file system's to say, in a root as in a path that stands alone.
+func TestKernelUpBehindALink(t *testing.T) {
+	top := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(top, "real", "sub"), 0o700))
+	if err := symlink(filepath.Join("real", "sub"), filepath.Join(top, "link")); err != nil {
+		t.Skip("no links here:", err)
+	}
+	up := filepath.Join(top, "link") + string(filepath.Separator) + ".."
+	for _, root := range []string{up, up + "/"} {
+		l, err := KernelAt(root, "run.lock").TryAcquire(context.Background())
+		require.NoError(t, err)
+		require.NoError(t, l.(*KernelLease).Check())
+		assert.ErrorIs(t, refusedKernel(t, up+string(filepath.Separator)+"run.lock"), ErrHeld)
+		require.NoError(t, l.Release())
+	}
+	if runtime.GOOS != "windows" { // where it is taken away before the file system sees it
+		assert.FileExists(t, filepath.Join(top, "real", "run.lock"))
+		require.NoError(t, symlink("sub", filepath.Join(top, "real", "way")))
+		_, err := KernelAt(up, filepath.Join("way", "run.lock")).TryAcquire(context.Background())
+		assert.ErrorIs(t, err, ErrUnsafePath)
+		assert.ErrorContains(t, err, "way is a symbolic link")
+	}
+}
+
 func TestKernelBelowDirectories(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "a", "b"), 0o700))
