@@ -65,9 +65,10 @@ func (s Scope) group() (group string, ok bool) {
 //	OpenBSD                                 /tmp
 //
 // On Linux the directories for temporary files would not do: services may have private ones, and would have locks of their
-// own. Where /run/lock is only root's to write to, as on Fedora, others can take the locks that root has taken once since
-// the system started, until an administrator opens it as Debian has it (tmpfiles.d: d /run/lock 1777 root root). Containers
-// have locks of their own unless they share that directory.
+// own. /run/lock is usually in memory: a lock that is held then takes a page of what there is, one that is not takes none.
+// Where it is only root's to write to, as on Fedora, others can take the locks that root has taken once since the system
+// started, until an administrator opens it as Debian has it (tmpfiles.d: d /run/lock 1777 root root). Containers have locks of
+// their own unless they share that directory.
 //
 //	AllUsers      holdfast-all-NAME             mode 0666
 //	Group         holdfast-group-GID-NAME       mode 0660, of that group

@@ -153,6 +153,13 @@ func (f namedFakeFile) WriteAt(p []byte, offset int64) (int, error) {
 	return f.namedFile.WriteAt(p, offset)
 }
 
+func (f namedFakeFile) Truncate(size int64) error {
+	if err := f.n.do("write"); err != nil {
+		return err
+	}
+	return f.namedFile.Truncate(size)
+}
+
 func (f namedFakeFile) TryLock(exclusive bool) error {
 	if err := f.n.do("tryLock"); err != nil {
 		return err

@@ -210,12 +210,30 @@ func TestNamedFirstUseAtOnce(t *testing.T) {
 	}
 }
 
+// On a disk a released lock's file keeps its blocks: a file that is cut is flushed when it is closed.
+func TestNamedFileOnADisk(t *testing.T) {
+	place := newPlace(t)
+	mustNamedAndRelease(t, namedIn(place, AllUsers, "name"))
+	var st unix.Statfs_t
+	require.NoError(t, unix.Statfs(place, &st))
+	content, err := os.ReadFile(namedPath(t, place, AllUsers, "name"))
+	require.NoError(t, err)
+	if st.Type == unix.TMPFS_MAGIC {
+		assert.Empty(t, content)
+	} else {
+		assert.Equal(t, string(noOwner()), string(content))
+	}
+}
+
 // The system's reason is the caller's: read-only and full file systems.
 func TestNamedFileSystems(t *testing.T) {
 	testenv.Root(t)
 	place := newPlace(t)
 	require.NoError(t, unix.Mount("tmpfs", place, "tmpfs", 0, "size=8k,mode=1777"))
 	t.Cleanup(func() { unix.Unmount(place, unix.MNT_DETACH) })
+	for n := range 100 { // each of which would keep a page, and there are two
+		mustNamedAndRelease(t, namedIn(place, AllUsers, fmt.Sprint("once ", n)))
+	}
 	mustNamedAndRelease(t, namedIn(place, AllUsers, "old"))
 	full, err := os.Create(filepath.Join(place, "filler"))
 	require.NoError(t, err)
@@ -224,10 +242,11 @@ func TestNamedFileSystems(t *testing.T) {
 	}
 	require.ErrorIs(t, err, unix.ENOSPC)
 	full.Close() // otherwise it cannot be made read-only
-	_, err = namedIn(place, AllUsers, "new").TryAcquire(context.Background())
-	assert.ErrorIs(t, err, ErrMisconfigured)
-	assert.ErrorIs(t, err, unix.ENOSPC)
-	mustNamedAndRelease(t, namedIn(place, AllUsers, "old")) // its record has its room already
+	for _, name := range []string{"old", "new"} {
+		_, err = namedIn(place, AllUsers, name).TryAcquire(context.Background())
+		assert.ErrorIs(t, err, ErrMisconfigured)
+		assert.ErrorIs(t, err, unix.ENOSPC)
+	}
 
 	require.NoError(t, unix.Mount("", place, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	for _, name := range []string{"old", "newer"} {

@@ -48,6 +48,8 @@ type namedDir interface {
 type namedFile interface {
 	lockFile
 	SetGroup(gid uint32) error
+	// InMemory reports whether it lies on a file system that has no disk.
+	InMemory() bool
 }
 
 // namedBase is the one directory that a system's named locks lie in, root's and everybody's to write to. It depends on

@@ -23,15 +23,17 @@ type owner struct {
 }
 
 // Every content of a lock's file but none at all has this size, and is written in one piece: whoever reads it sees one of
-// them, and nothing has to be cut, which ext4 would flush to disk.
+// them.
 const ownerSize = 128
 
 func (o owner) content() []byte {
 	return line(fmt.Sprintf("held by process %d of pid namespace %d since %s", o.pid, o.pidSpace, o.since.UTC().Format(time.RFC3339Nano)))
 }
 
-// noOwner is the content after a release.
-func noOwner() []byte { return line("") }
+// noOwner is the content after a release, on a disk.
+func noOwner() []byte { return blank }
+
+var blank = line("")
 
 func line(text string) []byte { return fmt.Appendf(nil, "%-*s\n", ownerSize-1, text) }
 
@@ -65,7 +67,7 @@ func parseOwner(content []byte) (*owner, error) {
 // ownedFile is a named lock's file as the kernel lock's protocol has it: its metadata is what the owner record says, and who
 // gives up the lock has taken the record out.
 type ownedFile struct {
-	lockFile
+	namedFile
 	space uint32 // our pid namespace
 	ours  bool   // the record in it is ours
 	left  error  // why ours could not be taken out
@@ -73,7 +75,7 @@ type ownedFile struct {
 
 func (f *ownedFile) owner() (*owner, error) {
 	var buf [ownerSize + 1]byte
-	n, err := readFull(f.lockFile, buf[:])
+	n, err := readFull(f.namedFile, buf[:])
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +97,16 @@ func (f *ownedFile) write(content []byte) error {
 	return err
 }
 
+// clear takes the record out. In memory the file is cut to nothing, since otherwise every name that anybody ever had a lock of
+// would keep a page, and the directory for locks of many systems has room for 1280. On a disk, whose file systems flush a file
+// that was cut, it is overwritten.
+func (f *ownedFile) clear() error {
+	if f.InMemory() {
+		return f.Truncate(0)
+	}
+	return f.write(noOwner())
+}
+
 // ReadAt reads the metadata. The number of a process in another pid namespace would name the wrong one here.
 func (f *ownedFile) ReadAt(p []byte, offset int64) (int, error) {
 	o, err := f.owner()
@@ -108,13 +120,13 @@ func (f *ownedFile) ReadAt(p []byte, offset int64) (int, error) {
 func (f *ownedFile) Unlock() error {
 	if f.ours {
 		f.ours = false
-		f.left = f.write(noOwner())
+		f.left = f.clear()
 	}
-	return f.lockFile.Unlock()
+	return f.namedFile.Unlock()
 }
 
 func (f *ownedFile) Close() error {
-	err := f.lockFile.Close()
+	err := f.namedFile.Close()
 	if f.left != nil {
 		return fmt.Errorf("the owner record stays, and its next holder will take us for dead: %w", f.left)
 	}

@@ -135,7 +135,7 @@ func (a *namedAcquisition) openOnce() (*ownedFile, sys.FileID, error) {
 		f.Close()
 		return nil, sys.FileID{}, misconfigured("look at the lock file", a.full, err)
 	}
-	return &ownedFile{lockFile: f, space: a.sys.self().PIDSpace}, info.ID, nil
+	return &ownedFile{namedFile: f, space: a.sys.self().PIDSpace}, info.ID, nil
 }
 
 // own makes the locked file this process's, and returns its last owner if that did not release it.
