@@ -77,17 +77,23 @@ func (m namedMutexes) acquire(ctx context.Context, n namedLocker) (namedLease, e
 		return nil, err
 	}
 	var head bool
-	if l.place, head = c.process.join(k); !head {
-		err = c.queueUp(ctx, l.place)
+	l.place, head = c.process.join(k)
+	kept := false
+	defer func() {
+		if !kept {
+			c.process.leave(l.place)
+			l.mutex.Close()
+		}
+	}()
+	if !head {
+		if err := c.queueUp(ctx, l.place); err != nil {
+			return nil, err
+		}
 	}
-	if err == nil {
-		l.own, err = waitForMutex(ctx, c, l.mutex)
-	}
-	if err != nil {
-		c.process.leave(l.place)
-		l.mutex.Close()
+	if l.own, err = waitForMutex(ctx, c, l.mutex); err != nil {
 		return nil, err
 	}
+	kept = true
 	c.log.debug("acquired lock", "path", p.name, "waited", m.sys.now().Sub(c.started))
 	return l, nil
 }
@@ -126,35 +132,48 @@ func checked(mutex *sys.Mutex, p mutexPlace) (*sys.Mutex, error) {
 	return mutex, nil
 }
 
-// waitForMutex returns when the mutex is ours.
+// waitForMutex returns when the mutex is ours. A mutex that became ours while the wait was ending is ours all the same: that its
+// last holder abandoned it is told to nobody else.
 func waitForMutex(ctx context.Context, c *contender, mutex *sys.Mutex) (*sys.Ownership, error) {
 	own, err := mutex.Own()
 	if err != nil {
 		return nil, misconfigured("wait for the mutex", c.name, err)
 	}
+	kept := false
+	defer func() {
+		if !kept {
+			_ = own.End()
+		}
+	}()
+	err = awaitMutex(ctx, c, own)
+	if kept = own.Stop(); kept {
+		return own, nil
+	}
+	if own.Err != nil {
+		return nil, misconfigured("wait for the mutex", c.name, own.Err)
+	}
+	return nil, err
+}
+
+// awaitMutex returns when the wait is over, with the reason why it should not go on if it still could.
+func awaitMutex(ctx context.Context, c *contender, own *sys.Ownership) error {
 	holder := Holder{State: Unproven, Why: "the system does not tell whose a mutex is"}
 	for said := false; ; said = true {
 		select {
 		case <-own.Settled:
-			if own.Err != nil {
-				_ = own.End()
-				return nil, misconfigured("wait for the mutex", c.name, own.Err)
-			}
-			return own, nil
+			return nil
 		default:
 		}
 		waited := c.sys.now().Sub(c.started)
 		if waited >= c.opts.wait {
-			_ = own.End()
-			return nil, &HeldError{Path: c.name, Holder: holder, Waited: c.opts.spent(waited), Kernel: true}
+			return &HeldError{Path: c.name, Holder: holder, Waited: c.opts.spent(waited), Kernel: true}
 		}
 		if !said {
 			c.log.debug("waiting for lock", "path", c.name)
 		}
 		c.tellWaiting(func() Holder { return holder })
 		if c.sys.pause(ctx, min(longestPause, c.opts.wait-waited), own.Settled) != nil {
-			_ = own.End()
-			return nil, newWaitError(ctx, c.name, holder, c.sys.now().Sub(c.started))
+			return newWaitError(ctx, c.name, holder, c.sys.now().Sub(c.started))
 		}
 	}
 }

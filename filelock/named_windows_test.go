@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
@@ -98,6 +99,49 @@ func TestNamedPlantedObjectGoes(t *testing.T) {
 		assert.Equal(t, mutexTries, tries)
 		windows.CloseHandle(planted)
 	}
+}
+
+// That a holder was abandoned is told to whoever is next, also when the context of the one who waits ends at that moment.
+func TestNamedAbandonedWhileTheWaitEnds(t *testing.T) {
+	for _, wait := range []time.Duration{Forever, 50 * time.Millisecond} {
+		for range 4 {
+			name := newName()
+			c := startNamed(t, namedCommand(realPlace, AllUsers, name))
+			require.Contains(t, c.line(), "told of nobody")
+			other, err := sys.OpenMutex(namedObject(t, AllUsers, name).name, namedObject(t, AllUsers, name).descriptor)
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(context.Background())
+			once := sync.OnceFunc(func() {
+				c.kill()
+				if wait == Forever {
+					cancel()
+				}
+			})
+			l, err := namedIn(realPlace, AllUsers, name, Wait(wait), OnWait(func(Holder) { once() })).Acquire(ctx)
+			if err != nil { // the wait was over before the holder was
+				require.NotErrorIs(t, err, ErrMisconfigured)
+				once()
+				l, err = namedIn(realPlace, AllUsers, name, Wait(time.Minute)).Acquire(context.Background())
+				require.NoError(t, err)
+			}
+			_, told := TakeoverOf(l)
+			assert.True(t, told)
+			require.NoError(t, l.Release())
+			require.NoError(t, other.Close())
+			cancel()
+		}
+	}
+}
+
+// A waiter that panics leaves nothing that waits on, and would have the mutex for ever.
+func TestNamedWaiterPanics(t *testing.T) {
+	name := newName()
+	holder := mustNamed(t, namedIn(realPlace, AllUsers, name))
+	assert.Panics(t, func() {
+		_, _ = namedIn(realPlace, AllUsers, name, Wait(Forever), OnWait(func(Holder) { panic("on purpose") })).Acquire(context.Background())
+	})
+	require.NoError(t, holder.Release())
+	mustNamedAndRelease(t, namedIn(realPlace, AllUsers, name))
 }
 
 type onMessage func(string)

@@ -62,10 +62,12 @@ func (m *Mutex) Close() error { return windows.CloseHandle(m.h) }
 type Ownership struct {
 	// Settled is closed when the wait is over. The fields below are set by then.
 	Settled   chan struct{}
-	Abandoned bool  // its last owner ended without releasing it
-	Err       error // the wait failed: nothing is owned
+	Owned     bool  // the mutex is ours until End
+	Abandoned bool  // its last owner ended without releasing it; who waits is told once, so that this must not get lost
+	Err       error // the wait failed
 
-	stop     windows.Handle
+	stop     windows.Handle // ends the wait
+	end      chan struct{}  // ends the holding
 	done     chan struct{}
 	once     sync.Once
 	released error
@@ -78,7 +80,7 @@ func (m *Mutex) Own() (*Ownership, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Ownership{Settled: make(chan struct{}), stop: stop, done: make(chan struct{})}
+	o := &Ownership{Settled: make(chan struct{}), stop: stop, end: make(chan struct{}), done: make(chan struct{})}
 	tried := make(chan struct{})
 	go func() {
 		defer close(o.done)
@@ -102,24 +104,33 @@ func (o *Ownership) hold(mutex windows.Handle, tried chan<- struct{}) bool {
 		n, err = windows.WaitForMultipleObjects([]windows.Handle{mutex, o.stop}, false, windows.INFINITE)
 		o.settle(n, err)
 	}
-	if o.Err != nil || n == windows.WAIT_OBJECT_0+1 {
+	if !o.Owned {
 		return true
 	}
-	_, _ = windows.WaitForSingleObject(o.stop, windows.INFINITE)
+	<-o.end
 	o.released = windows.ReleaseMutex(mutex)
 	return o.released == nil
 }
 
 func (o *Ownership) settle(n uint32, err error) {
 	o.Abandoned, o.Err = n == windows.WAIT_ABANDONED, err
+	o.Owned = err == nil && (n == windows.WAIT_OBJECT_0 || o.Abandoned)
 	close(o.Settled)
+}
+
+// Stop ends the wait. It reports whether the mutex was ours before that; then it is until End.
+func (o *Ownership) Stop() (owned bool) {
+	_ = windows.SetEvent(o.stop)
+	<-o.Settled
+	return o.Owned
 }
 
 // End ends the wait, or releases the mutex, and returns once that is done. The error is the system's, if there was no
 // releasing it: then it is abandoned.
 func (o *Ownership) End() error {
 	o.once.Do(func() {
-		_ = windows.SetEvent(o.stop)
+		o.Stop()
+		close(o.end)
 		<-o.done
 		windows.CloseHandle(o.stop)
 	})
