@@ -4,6 +4,7 @@ package sys
 
 import (
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,14 +43,12 @@ func watchEvent(change unix.Kevent_t, wake, ended func()) (stop func(), err erro
 	if err != nil {
 		return nil, err
 	}
-	unix.CloseOnExec(queue)
-	var pipe [2]int
-	if err := unix.Pipe(pipe[:]); err != nil {
+	unix.CloseOnExec(queue) // a forked child has none of it
+	pipe, err := closedOnExec()
+	if err != nil {
 		unix.Close(queue)
 		return nil, err
 	}
-	unix.CloseOnExec(pipe[0])
-	unix.CloseOnExec(pipe[1])
 	var end unix.Kevent_t
 	unix.SetKevent(&end, pipe[0], unix.EVFILT_READ, unix.EV_ADD)
 	if _, err := unix.Kevent(queue, []unix.Kevent_t{end, change}, nil, nil); err != nil {
@@ -75,4 +74,16 @@ func watchEvent(change unix.Kevent_t, wake, ended func()) (stop func(), err erro
 		}
 	}()
 	return sync.OnceFunc(func() { unix.Close(pipe[1]) }), nil
+}
+
+// closedOnExec makes a pipe that no child keeps: closing the end that a child has too would tell the other one nothing.
+func closedOnExec() (pipe [2]int, err error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := unix.Pipe(pipe[:]); err != nil {
+		return pipe, err
+	}
+	unix.CloseOnExec(pipe[0])
+	unix.CloseOnExec(pipe[1])
+	return pipe, nil
 }
