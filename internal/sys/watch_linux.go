@@ -39,6 +39,8 @@ type watched struct {
 	fd      int
 	wakers  map[int32]map[*waker]bool // by watch descriptor
 	reading bool
+	adding  int     // calls that look a path up: their inode may be one that is watched already
+	idle    []int32 // watch descriptors that nobody needs, and that such a call may yet be given
 }
 
 type waker struct {
@@ -51,17 +53,16 @@ const (
 	closeEvents   = unix.IN_CLOSE | unix.IN_ATTRIB | unix.IN_MOVE_SELF
 )
 
+// add does not hold the mutex while the kernel looks the path up: a file server that does not answer would keep everybody
+// from waiting, and from releasing, whatever file they are about.
 func (w *watched) add(path string, events uint32, mine *waker) (stop func(), err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.file == nil {
-		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-		if err != nil {
-			return nil, err
-		}
-		w.fd, w.file, w.wakers = fd, os.NewFile(uintptr(fd), "inotify"), map[int32]map[*waker]bool{}
+	if err := w.begin(); err != nil {
+		return nil, err
 	}
 	wd, err := repeated(func() (int, error) { return unix.InotifyAddWatch(w.fd, path, events|unix.IN_MASK_ADD) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.added()
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +78,42 @@ func (w *watched) add(path string, events uint32, mine *waker) (stop func(), err
 	return func() { w.remove(int32(wd), mine) }, nil
 }
 
+func (w *watched) begin() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.file == nil {
+		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+		if err != nil {
+			return err
+		}
+		w.fd, w.file, w.wakers = fd, os.NewFile(uintptr(fd), "inotify"), map[int32]map[*waker]bool{}
+	}
+	w.adding++
+	return nil
+}
+
+// added ends what nobody needs once no call can be given it any more.
+func (w *watched) added() {
+	if w.adding--; w.adding > 0 {
+		return
+	}
+	for _, wd := range w.idle {
+		w.end(wd)
+	}
+	w.idle = nil
+}
+
+// end ends a watch that nobody needs.
+func (w *watched) end(wd int32) {
+	switch {
+	case w.wakers[wd] != nil:
+	case w.adding > 0:
+		w.idle = append(w.idle, wd)
+	default:
+		_, _ = unix.InotifyRmWatch(w.fd, uint32(wd)) // the kernel has done so itself if the inode is gone
+	}
+}
+
 func (w *watched) remove(wd int32, mine *waker) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +123,7 @@ func (w *watched) remove(wd int32, mine *waker) {
 	delete(w.wakers[wd], mine)
 	if len(w.wakers[wd]) == 0 {
 		delete(w.wakers, wd)
-		_, _ = unix.InotifyRmWatch(w.fd, uint32(wd))
+		w.end(wd)
 	}
 	if len(w.wakers) == 0 {
 		w.file.SetReadDeadline(time.Unix(1, 0))
@@ -133,7 +170,7 @@ func (w *watched) dispatch(event *unix.InotifyEvent) {
 			continue
 		}
 		delete(w.wakers, wd)
-		_, _ = unix.InotifyRmWatch(w.fd, uint32(wd)) // the kernel has done so itself if the inode is gone
+		w.end(wd)
 	}
 }
 
