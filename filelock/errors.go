@@ -72,7 +72,7 @@ const (
 type Holder struct {
 	PID     int
 	State   State
-	Hint    bool   // PID has the lock perhaps: it is what the file says of its last holder, and the kernel does not say who has it
+	Hint    bool   // PID took a kernel lock last, and nothing says whether it still has it
 	Why     string // how the state is known, or why it is not
 	Command string
 	Started time.Time

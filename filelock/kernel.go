@@ -26,7 +26,7 @@ var kernelLocks = newKernelTable()
 // the system refuses to watch, it looks at least each 10 ms; on a network file system, for a holder on another machine, each
 // 200 ms). The goroutines of one process come first come, first served. The errors, with nothing written:
 //   - *HeldError, matching [ErrHeld]: the wait ran out. On Linux the kernel names the holder; elsewhere, and where the kernel
-//     does not show it, the file's [Metadata] does, which is a hint.
+//     does not show it, the file's [Metadata] does, which is a hint: see [Holder].
 //   - the context's error and cause, if it ended first.
 //   - [ErrReentrant]: the context comes from a [Do] that holds this lock.
 //   - *UnsafePathError, matching [ErrUnsafePath].
