@@ -27,7 +27,9 @@ func noneOf(t testing.TB, dir string) {
 	t.Helper()
 	id, err := osSystem{}.identify(dir)
 	require.NoError(t, err)
-	assert.Empty(t, osSystem{}.marked(profileMark(id)))
+	left, err := osSystem{}.marked(profileMark(id))
+	require.NoError(t, err)
+	assert.Empty(t, left)
 }
 
 // A tree that is hard to end: a child that ignores the request, one in a session of its own, one whose parent has ended.

@@ -46,6 +46,9 @@ func (e *ActiveError) Error() string {
 	if e.Record != "" {
 		recorded = "recorded in " + oneline.Path(e.Record)
 	}
+	if e.Unseen() {
+		return fmt.Sprintf("%s: nobody can tell whether an earlier run goes on: the processes cannot be listed; try again", oneline.Path(e.Dir))
+	}
 	fmt.Fprintf(&b, "%s: a run %s has not stopped: %s", oneline.Path(e.Dir), recorded, e.who())
 	if !e.Since.IsZero() {
 		fmt.Fprintf(&b, ", since %s", e.Since.UTC().Format(time.RFC3339))
@@ -60,6 +63,9 @@ func (e *ActiveError) Error() string {
 	}
 	return b.String()
 }
+
+// Unseen reports that there is neither a record nor a process that was seen, but no list of processes that would show one.
+func (e *ActiveError) Unseen() bool { return e.Record == "" && len(e.Processes) == 0 }
 
 func (e *ActiveError) who() string {
 	if len(e.Processes) == 0 {
@@ -128,12 +134,16 @@ func (e *CancelledError) Unwrap() []error { return []error{e.Err, e.Cause} }
 // why they were to end, if that is an error.
 type SurvivorsError struct {
 	Dir       string
-	Record    string // the record's path; it stays
-	Processes []Process
+	Record    string    // the record's path; it stays
+	Processes []Process // empty: nobody can tell whether something runs, since the processes cannot be listed
 	Err       error
 }
 
 func (e *SurvivorsError) Error() string {
+	if len(e.Processes) == 0 {
+		return fmt.Sprintf("%s: nobody can tell whether what was started has ended: the processes cannot be listed; the next run restores the files once it has, until then %s stays",
+			oneline.Path(e.Dir), oneline.Path(e.Record))
+	}
 	return fmt.Sprintf("%s: what was started does not end: %s; end it; the next run then restores the files, until then %s stays",
 		oneline.Path(e.Dir), listed(e.Processes), oneline.Path(e.Record))
 }

@@ -29,9 +29,13 @@ func (op *operation) look() (sighting, error) {
 	mark := profileMark(op.id)
 	f, err := op.sys.openRecord(op.place.own())
 	if sys.IsKind(err, sys.NotExist) {
-		s := sighting{verdict: Stopped, processes: op.sys.marked(mark)}
-		if len(s.processes) > 0 {
+		marked, err := op.sys.marked(mark)
+		s := sighting{verdict: Stopped, processes: marked}
+		switch {
+		case len(marked) > 0:
 			s.verdict, s.proof = Running, markedProcess
+		case err != nil:
+			s.verdict, s.proof = Unproven, noAnswer
 		}
 		return s, nil
 	}
@@ -52,8 +56,8 @@ func (op *operation) look() (sighting, error) {
 	if f.attribute != nil && int64(f.attribute.PID) == r.pid {
 		e.attribute, s.since = f.attribute, f.attribute.Prepared
 	}
-	s.processes = op.sys.marked(mark)
-	e.marked = len(s.processes) > 0
+	s.processes, err = op.sys.marked(mark)
+	e.marked, e.unseen = len(s.processes) > 0, err != nil
 	s.verdict, s.proof = judge(e)
 	if s.verdict == Running && !e.marked {
 		s.processes = op.sys.recorded(r)

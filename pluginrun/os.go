@@ -48,8 +48,9 @@ type system interface {
 
 	start(s start) (process, error)
 	isScript(err error) bool // of a process's open: the file is no program, and may be a shell's script
-	// marked lists the live processes whose environment has this mark, or a word that begins with it.
-	marked(mark string) []Process
+	// marked lists the live processes whose environment has this mark, or a word that begins with it. An error means that
+	// there may be more of them, and so does one of members.
+	marked(mark string) ([]Process, error)
 	// recorded lists the live processes of a run that is not ours.
 	recorded(r recordedRun) []Process
 }
@@ -90,7 +91,7 @@ type process interface {
 	// stdout and stderr are nil for an attached run. closeOutput makes both end.
 	output() (stdout, stderr io.Reader)
 	closeOutput()
-	members() []Process
+	members() ([]Process, error)
 	terminate() (asked bool) // those that were not asked yet; false: this system has no asking
 	kill()
 	close()

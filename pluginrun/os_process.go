@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/holdfast-go/holdfast/internal/child"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // running is a started program.
@@ -13,7 +14,7 @@ type running struct {
 	*child.Child
 	stdout, stderr *os.File // our ends; nil for an attached run
 	asked          child.Asked
-	mu             sync.Mutex
+	mu             sync.Mutex // held while the tree is looked at or signalled: the child is not reaped meanwhile
 	tree           child.Tree
 }
 
@@ -28,7 +29,9 @@ func (osSystem) start(s start) (process, error) {
 		closeAll(ours)
 		return nil, err
 	}
-	r := &running{Child: c, asked: child.Asked{}, tree: child.Tree{Root: c.PID(), Mark: child.Mark{Variable: Variable, Word: s.mark}, Child: c}}
+	r := &running{Child: c, asked: child.Asked{}, tree: child.Tree{
+		Root: c.PID(), Start: sys.Probe(c.PID()).Start, Mark: child.Mark{Variable: Variable, Word: s.mark}, Child: c,
+	}}
 	if !s.attached {
 		r.tree.Group = c.PID()
 		r.stdout, r.stderr = ours[0], ours[1]
@@ -73,16 +76,23 @@ func (r *running) close() {
 	r.Close()
 }
 
+// reap waits for the end. The child's number is part of its tree until it may be another's.
 func (r *running) reap() (exitCode int, signal string) {
-	_ = r.Wait()
-	r.mu.Lock()
-	r.tree.Root = 0
-	r.mu.Unlock()
+	if r.Wait() == nil {
+		r.reaped()
+	}
 	state, err := r.Reap()
+	r.reaped()
 	if err != nil {
 		return -1, ""
 	}
 	return exitStatus(state)
+}
+
+func (r *running) reaped() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tree.Root = 0
 }
 
 func (r *running) output() (stdout, stderr io.Reader) { return r.stdout, r.stderr }
@@ -94,15 +104,25 @@ func (r *running) closeOutput() {
 	}
 }
 
-func (r *running) current() child.Tree {
+func (r *running) members() ([]Process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.tree
+	members, err := r.tree.Members()
+	return processes(members), err
 }
 
-func (r *running) members() []Process { return processes(r.current().Members()) }
-func (r *running) terminate() bool    { r.current().Terminate(r.asked); return canAsk }
-func (r *running) kill()              { r.current().Kill() }
+func (r *running) terminate() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tree.Terminate(r.asked)
+	return canAsk
+}
+
+func (r *running) kill() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tree.Kill()
+}
 
 func processes(members []child.Member) (list []Process) {
 	for _, m := range members {
@@ -111,8 +131,10 @@ func processes(members []child.Member) (list []Process) {
 	return list
 }
 
-func (osSystem) marked(mark string) []Process {
-	return processes(child.Tree{Mark: child.Mark{Variable: Variable, Word: mark}}.Members())
+func (osSystem) marked(mark string) ([]Process, error) {
+	t := child.Tree{Mark: child.Mark{Variable: Variable, Word: mark}}
+	members, err := t.Members()
+	return processes(members), err
 }
 
 func (osSystem) recorded(r recordedRun) []Process {
@@ -120,5 +142,6 @@ func (osSystem) recorded(r recordedRun) []Process {
 	if r.grouped && hasGroups {
 		t.Group = t.Root
 	}
-	return processes(t.Members())
+	members, _ := t.Members() // those that are known: that it runs is known already
+	return processes(members)
 }

@@ -134,12 +134,12 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // gone waits until two looks in a row find no process of the tree, or the deadline has passed. Its processes are then the
-// result's survivors.
+// result's survivors: none that is known, if none could be looked for. The program itself counts until it has ended.
 func (op *operation) gone(deadline time.Time) bool {
 	for pause, clear := secondLook, 0; ; {
-		members := op.child.members()
+		members, err := op.child.members()
 		op.result.Survivors = members
-		if len(members) > 0 {
+		if len(members) > 0 || err != nil {
 			clear = 0
 		} else if clear++; clear == 2 {
 			return true

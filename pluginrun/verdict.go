@@ -39,6 +39,7 @@ type evidence struct {
 	local     bool                 // our own look at the record's file system found a local one
 	me        sys.Self
 	marked    bool // a process with the profile's mark was seen
+	unseen    bool // there may be one that was not
 	process   func(pid int) sys.Process
 	group     func(pid int) sys.Presence
 }
@@ -48,6 +49,14 @@ func judge(e evidence) (Verdict, string) {
 	if e.marked {
 		return Running, markedProcess
 	}
+	verdict, proof := judgeRecorded(e)
+	if verdict == Stopped && e.unseen {
+		return Unproven, noAnswer
+	}
+	return verdict, proof
+}
+
+func judgeRecorded(e evidence) (Verdict, string) {
 	if e.run.pid > maxPID {
 		return Unproven, noAnswer
 	}

@@ -30,12 +30,15 @@ func TestJudge(t *testing.T) {
 		attribute *attribute.Attribute
 		remote    bool
 		marked    bool
+		unseen    bool
 		me        func(*sys.Self)
 		process   sys.Process
 		group     sys.Presence
 		want      Verdict
 		proof     string
 	}{
+		{name: "nobody can tell whether there are marked ones", unseen: true, process: sys.Process{Presence: sys.Absent}, group: sys.Absent, want: Unproven, proof: noAnswer},
+		{name: "the same, and it runs", unseen: true, process: sys.Process{Presence: sys.Present}, group: sys.Present, want: Running, proof: processRuns},
 		{name: "marked, whatever else", marked: true, process: sys.Process{Presence: sys.Absent}, group: sys.Absent, want: Running, proof: markedProcess},
 		{name: "group runs", group: sys.Present, process: sys.Process{Presence: sys.Absent}, want: Running, proof: processRuns},
 		{name: "group of another user", group: sys.Forbidden, want: Running, proof: otherUser},
@@ -71,7 +74,7 @@ func TestJudge(t *testing.T) {
 				c.pid = 42
 			}
 			verdict, proof := judge(evidence{
-				run: recordedRun{c.pid, !c.single}, groups: !c.noGroups, attribute: c.attribute, local: !c.remote, me: me, marked: c.marked,
+				run: recordedRun{c.pid, !c.single}, groups: !c.noGroups, attribute: c.attribute, local: !c.remote, me: me, marked: c.marked, unseen: c.unseen,
 				process: func(pid int) sys.Process { assert.Equal(t, 42, pid); return c.process },
 				group:   func(pid int) sys.Presence { assert.Equal(t, 42, pid); return c.group },
 			})

@@ -28,20 +28,21 @@ func watchDescendants() *descendants {
 	return d
 }
 
-// awaitEnd returns when CMD has ended, and leaves it unreaped. What it left behind meanwhile is reaped as it ends.
-func (d *descendants) awaitEnd(command *child.Child) {
+// awaitEnd returns when CMD has ended, and leaves it unreaped; an error says nothing of CMD. What it left behind meanwhile is
+// reaped as it ends.
+func (d *descendants) awaitEnd(command *child.Child) error {
 	for d.inherited {
 		pid, err := sys.EndedChild()
 		switch {
 		case err != nil:
 			d.inherited = false
 		case pid == command.PID():
-			return
+			return nil
 		default:
 			sys.Reap(pid)
 		}
 	}
-	_ = command.Wait()
+	return command.Wait()
 }
 
 // members are the live processes that CMD has left behind, once it is reaped.
@@ -56,7 +57,11 @@ func (d *descendants) members(command *child.Child) (left []child.Member) {
 		}
 		tree.Root = os.Getpid()
 	}
-	for _, m := range tree.Members() {
+	members, err := tree.Members()
+	if err != nil {
+		return nil
+	}
+	for _, m := range members {
 		if !d.before[m.PID] {
 			left = append(left, m)
 		}

@@ -131,6 +131,8 @@ func sentence(err error) string {
 	var active *pluginrun.ActiveError
 	var surviving *pluginrun.SurvivorsError
 	switch {
+	case errors.As(err, &surviving) && len(surviving.Processes) == 0:
+		return surviving.Error()
 	case errors.As(err, &surviving):
 		return fmt.Sprintf("what was started in %s does not end: %s; end it: the next run then restores the files, until then %s stays",
 			surviving.Dir, named(surviving.Processes), surviving.Record)

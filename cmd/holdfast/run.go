@@ -213,6 +213,9 @@ func (r *profileRun) failed(result *pluginrun.Result, end error) string {
 
 // stillRunning says whom a run would overlap.
 func stillRunning(a *pluginrun.ActiveError) string {
+	if a.Unseen() {
+		return a.Error()
+	}
 	text := fmt.Sprintf("an earlier run in %s has not stopped: %s", a.Dir, whoRuns(a))
 	if !a.Since.IsZero() {
 		text += ", since " + a.Since.UTC().Format(time.RFC3339)
@@ -225,6 +228,9 @@ func stillRunning(a *pluginrun.ActiveError) string {
 
 // whoRuns names what a recorded run is known by.
 func whoRuns(a *pluginrun.ActiveError) string {
+	if a.Unseen() {
+		return "of which nobody can tell whether it goes on"
+	}
 	text := named(a.Processes)
 	if len(a.Processes) == 0 {
 		text = fmt.Sprintf("PID %d: %s", a.PID, shortened(a.Why, longestReason))

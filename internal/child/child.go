@@ -66,8 +66,8 @@ func (c *Child) Abandon() {
 	_, _ = c.process.Wait()
 }
 
-// Wait waits for the child's end and leaves it unreaped, so that its number still means it. Where the system cannot do
-// that, Wait returns at once and Reap waits.
+// Wait waits for the child's end and leaves it unreaped, so that its number still means it. An error says nothing of the
+// child: the system cannot do that, ever or now, and only Reap waits.
 func (c *Child) Wait() error { return waitUnreaped(c.process) }
 
 // Reap waits for the child's end and returns how it ended. Its number may be used again afterwards.

@@ -36,7 +36,9 @@ func TestTreeIsTheJob(t *testing.T) {
 	below := []int{out.pid(), out.pid()}
 	require.NoError(t, c.Wait())
 	assert.ElementsMatch(t, below, pids(tree), "the child has ended, what it left has not")
-	assert.Contains(t, tree.Members()[0].Command, ".exe")
+	members, err := tree.Members()
+	require.NoError(t, err)
+	assert.Contains(t, members[0].Command, ".exe")
 	tree.Terminate(Asked{})
 	assert.ElementsMatch(t, below, pids(tree), "nobody can be asked")
 	tree.Kill()
@@ -45,7 +47,11 @@ func TestTreeIsTheJob(t *testing.T) {
 }
 
 func pids(tree Tree) (pids []int) {
-	for _, m := range tree.Members() {
+	members, err := tree.Members()
+	if err != nil {
+		panic(err)
+	}
+	for _, m := range members {
 		pids = append(pids, m.PID)
 	}
 	return pids
@@ -74,7 +80,10 @@ func TestTreeOfClosedChild(t *testing.T) {
 	defer windows.CloseHandle(job)
 	require.NoError(t, windows.AssignProcessToJobObject(job, windows.CurrentProcess()))
 	tree := Tree{Root: c.PID(), Child: c}
-	assert.Empty(t, pids(tree), "not those of our own job")
+	members, err := tree.Members()
+	require.ErrorIs(t, err, os.ErrClosed)
+	require.Len(t, members, 1, "not those of our own job")
+	assert.Equal(t, c.PID(), members[0].PID)
 	tree.Kill()
 	assert.Equal(t, sys.Present, sys.Probe(c.PID()).Presence)
 }

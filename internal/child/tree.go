@@ -11,10 +11,16 @@ import (
 // environment that it was started with. Descendants whose parents have ended are found by group or mark only.
 //
 // The list of processes and their environments are read from Linux' /proc, as far as it shows them to us: not those of
-// programs that run as another user. Elsewhere a tree is the child and its group, on Windows the child's job.
+// programs that run as another user, except the child itself. Elsewhere a tree is the child and its group, on Windows the
+// child's job.
+//
+// A group keeps its number from being given again only while it has members. Once the child is reaped, a group that has
+// none, or whose number a later process has, is forgotten: the number may become a stranger's. Between two looks that goes
+// unnoticed where there is no list of processes, and where the stranger's leader has ended already.
 type Tree struct {
-	Root  int // the child while it is not reaped; 0: none, and 1, whose descendants are all there are
-	Group int // 0: none, and 1, which is asked for as everybody
+	Root  int    // the child while it is not reaped; 0: none, and 1, whose descendants are all there are
+	Group int    // 0: none, and 1, which is asked for as everybody
+	Start uint64 // when the child was started, as in sys.Process; 0 is unknown
 	Mark  Mark
 	Child *Child // nil where the run is not ours
 }
@@ -47,9 +53,12 @@ func (m Mark) In(value string) bool {
 	return slices.ContainsFunc(strings.Fields(value), func(word string) bool { return strings.HasPrefix(word, m.Word) })
 }
 
+// isOurRoot reports whether the root is a child of ours, which is there until it is reaped, whatever a list says.
+func (t *Tree) isOurRoot() bool { return t.Root > 1 && t.Child != nil && t.Child.PID() == t.Root }
+
 // members picks a tree's processes out of all: marked says whether one has the mark. Neither we nor our parents are part
 // of a tree, though one of them may have a mark.
-func (t Tree) members(all []sys.Listed, self int, marked func(sys.Listed) bool) []sys.Listed {
+func (t *Tree) members(all []sys.Listed, self int, marked func(sys.Listed) bool) []sys.Listed {
 	byPID := make(map[int]sys.Listed, len(all))
 	for _, l := range all {
 		byPID[l.PID] = l
@@ -61,6 +70,9 @@ func (t Tree) members(all []sys.Listed, self int, marked func(sys.Listed) bool) 
 		}
 		delete(byPID, at)
 		at = l.Parent
+	}
+	if l, ok := byPID[t.Group]; ok && t.Start != 0 && l.Start != t.Start {
+		t.Group = 0
 	}
 	const unknown, in, out = 0, 1, 2
 	state := make(map[int]int, len(byPID))

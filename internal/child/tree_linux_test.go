@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/testenv"
 )
 
 func init() {
@@ -26,6 +28,8 @@ func init() {
 	programs["program:stubborn"] = programStubborn
 	programs["program:zombie"] = programZombie
 	programs["program:members"] = programMembers
+	programs["program:count"] = programCount
+	programs["program:hidden"] = programHidden
 	if len(os.Args) > 1 && os.Args[1] == "program:headless" {
 		runtime.LockOSThread() // in an init function: to the first thread
 	}
@@ -65,7 +69,12 @@ func programZombie([]string) int {
 
 // programMembers prints the numbers of the marked processes that it sees, then its own, and blocks.
 func programMembers([]string) int {
-	for _, m := range (Tree{Mark: testMark}).Members() {
+	tree := Tree{Mark: testMark}
+	members, err := tree.Members()
+	if err != nil {
+		return 1
+	}
+	for _, m := range members {
 		fmt.Println("member", m.PID)
 	}
 	return programBlock(nil)
@@ -120,7 +129,11 @@ func (r run) leaderless(t *testing.T) Tree {
 }
 
 func pids(tree Tree) (pids []int) {
-	for _, m := range tree.Members() {
+	members, err := tree.Members()
+	if err != nil {
+		panic(err)
+	}
+	for _, m := range members {
 		pids = append(pids, m.PID)
 	}
 	return pids
@@ -156,7 +169,9 @@ func TestTree(t *testing.T) {
 	t.Run("by parent", func(t *testing.T) {
 		r := grow(t, 3, spawn, "bare,session", spawn, "group", block)
 		assert.ElementsMatch(t, r.pids, pids(Tree{Root: r.PID()}))
-		for _, m := range r.tree.Members() {
+		members, err := r.tree.Members()
+		require.NoError(t, err)
+		for _, m := range members {
 			assert.Contains(t, m.Command, "program:")
 		}
 	})
@@ -235,7 +250,8 @@ func TestTreeEnds(t *testing.T) {
 	})
 	t.Run("the first thread has ended", func(t *testing.T) {
 		r := grow(t, 1, spawn, "session,leave", "program:headless")
-		r.leaderless(t).Kill()
+		tree := r.leaderless(t)
+		tree.Kill()
 		assert.Empty(t, r.out.rest())
 	})
 }
@@ -243,19 +259,142 @@ func TestTreeEnds(t *testing.T) {
 // Where there is no list of processes, the child and its group are what can be asked for.
 func TestTreeWithoutList(t *testing.T) {
 	r := grow(t, 2, "program:spawn", "", "program:block")
-	alone := Tree{Root: r.PID()}
+	alone := &Tree{Root: r.PID()}
 	assert.Equal(t, r.PID(), alone.known()[0].PID)
-	assert.Equal(t, r.PID(), Tree{Group: r.PID()}.known()[0].PID)
-	assert.Empty(t, Tree{}.known())
-	assert.Empty(t, Tree{Root: 1, Group: 1}.known())
-	Tree{}.signalKnown(syscall.SIGKILL)
+	assert.Equal(t, r.PID(), (&Tree{Group: r.PID()}).known()[0].PID)
+	assert.Empty(t, (&Tree{}).known())
+	assert.Empty(t, (&Tree{Root: 1, Group: 1}).known())
+	(&Tree{}).signalKnown(syscall.SIGKILL)
 
 	alone.signalKnown(syscall.SIGKILL)
 	require.NoError(t, r.Wait())
 	assert.Empty(t, alone.known())
-	group := Tree{Root: r.PID(), Group: r.PID()}
+	group := &Tree{Root: r.PID(), Group: r.PID()}
 	assert.Len(t, group.known(), 1, "its leader has ended, it has not")
 	group.signalKnown(syscall.SIGKILL)
 	assert.Empty(t, r.out.rest())
 	require.Eventually(t, func() bool { return len(group.known()) == 0 }, eventually, time.Millisecond)
+}
+
+// Where the list cannot be read, nobody knows who is left: the child is there until it has ended, and is asked by its handle.
+func TestTreeInShortage(t *testing.T) {
+	const spawn, stubborn = "program:spawn", "program:stubborn"
+	t.Run("of all", func(t *testing.T) {
+		r := grow(t, 2, spawn, "", stubborn)
+		enough := testenv.Shortage(t, 0)
+		defer enough()
+		members, err := r.tree.Members()
+		r.tree.Terminate(Asked{})
+		waited := r.Wait()
+		_, after := r.tree.Members()
+		enough()
+		require.ErrorIs(t, err, unix.EMFILE)
+		require.Len(t, members, 1)
+		assert.Equal(t, r.PID(), members[0].PID)
+		require.NoError(t, waited, "it was asked")
+		require.ErrorIs(t, after, unix.EMFILE, "its group goes on")
+		assert.Len(t, pids(r.tree), 1)
+
+		enough = testenv.Shortage(t, 0)
+		defer enough()
+		r.tree.Kill()
+		enough()
+		assert.Empty(t, r.out.rest())
+		gone(t, r.tree)
+	})
+	t.Run("each is asked once", func(t *testing.T) {
+		r := grow(t, 1, "program:count")
+		asked := Asked{}
+		r.tree.Start = sys.Probe(r.PID()).Start
+		enough := testenv.Shortage(t, 0)
+		defer enough()
+		r.tree.Terminate(asked)
+		r.tree.Terminate(asked)
+		enough()
+		r.tree.Terminate(asked)
+		r.out.input.Close()
+		assert.Equal(t, "1", r.out.rest())
+	})
+}
+
+// programCount prints its number, and at the end of its input how often it was asked to end.
+func programCount([]string) int {
+	asked := make(chan os.Signal, 10)
+	signal.Notify(asked, syscall.SIGTERM)
+	programBlock(nil)
+	fmt.Println(len(asked))
+	return 0
+}
+
+// The number of a group that is gone may be given to a stranger, who is not signalled.
+func TestGroupOfAStranger(t *testing.T) {
+	r := grow(t, 1, "program:block")
+	stranger := r.PID()
+	start := sys.Probe(stranger).Start
+	for what, f := range map[string]func(*Tree){
+		"looked for": func(tree *Tree) { assert.Empty(t, pids(*tree)) },
+		"asked":      func(tree *Tree) { tree.Terminate(Asked{}) },
+		"killed":     func(tree *Tree) { tree.Kill() },
+	} {
+		tree := Tree{Group: stranger, Start: start - 1}
+		f(&tree)
+		assert.Equal(t, sys.Present, sys.Probe(stranger).Presence, what)
+	}
+	r.out.input.Close()
+	tree := r.leaderless(t)
+	require.Equal(t, stranger, tree.Group)
+	_, err := tree.Members()
+	require.NoError(t, err)
+	assert.Zero(t, tree.Group, "it is forgotten, whoever has the number next")
+}
+
+// A child that the list does not show, as another user's where those are hidden, is a member all the same.
+func TestTreeHiddenChild(t *testing.T) {
+	testenv.Root(t)
+	dir, err := os.MkdirTemp("", "hidden") // where anybody may go
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	content, err := os.ReadFile("/bin/sleep")
+	require.NoError(t, err)
+	path := script(t, filepath.Join(dir, "sleep"), string(content), 0o755)
+	require.NoError(t, os.Chmod(path, 0o755|os.ModeSetuid))
+	cmd := exec.Command(self(t), "program:hidden", path)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	out, err := cmd.CombinedOutput()
+	assert.Equal(t, "listed false, member true, asked: signal: terminated", string(out))
+	require.NoError(t, err)
+}
+
+// programHidden PATH runs a program that becomes root as a user from whom root's processes are hidden, and asks it to end.
+func programHidden(args []string) int {
+	syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
+	if err := syscall.Mount("proc", "/proc", "proc", 0, "hidepid=2"); err != nil {
+		fmt.Print(err)
+		return 1
+	}
+	syscall.Setgroups(nil)
+	syscall.Setgid(65534) // the files of processes are shown to group 0
+	syscall.Setuid(65534)
+	useGate("/bin/sh")
+	c, err := Start(Spec{Path: args[0], Args: []string{"sleep", "100"}, Files: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Group: true})
+	if err == nil {
+		err = c.Open()
+	}
+	if err != nil {
+		fmt.Print(err)
+		return 1
+	}
+	is := func(pid int) bool { return pid == c.PID() }
+	tree := Tree{Root: c.PID(), Group: c.PID(), Child: c}
+	var listed bool
+	for listed = true; listed; { // until it is root's
+		all, _ := sys.Processes()
+		listed = slices.ContainsFunc(all, func(l sys.Listed) bool { return is(l.PID) })
+	}
+	members, _ := tree.Members()
+	tree.Terminate(Asked{})
+	end, _ := c.Reap()
+	fmt.Printf("listed %t, member %t, asked: %v", listed, slices.ContainsFunc(members, func(m Member) bool { return is(m.PID) }), end)
+	return 0
 }

@@ -2,11 +2,13 @@
 
 package child
 
+import "errors"
+
 // Members knows nothing here.
-func (Tree) Members() []Member { return nil }
+func (*Tree) Members() ([]Member, error) { return nil, errors.ErrUnsupported }
 
 // Terminate does nothing here.
-func (Tree) Terminate(Asked) {}
+func (*Tree) Terminate(Asked) {}
 
 // Kill does nothing here.
-func (Tree) Kill() {}
+func (*Tree) Kill() {}

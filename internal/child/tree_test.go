@@ -17,10 +17,10 @@ func TestMembers(t *testing.T) {
 		{PID: 30, Parent: 20, Group: 20},
 		{PID: 40, Parent: 30, Group: 40}, // the child
 		{PID: 41, Parent: 40, Group: 40},
-		{PID: 42, Parent: 41, Group: 42}, // a group of its own
-		{PID: 39, Parent: 42, Group: 42}, // a number before its parents'
-		{PID: 50, Parent: 1, Group: 40},  // an orphan
-		{PID: 51, Parent: 1, Group: 51},  // an orphan in a group of its own
+		{PID: 42, Parent: 41, Group: 42, Start: 7}, // a group of its own
+		{PID: 39, Parent: 42, Group: 42},           // a number before its parents'
+		{PID: 50, Parent: 1, Group: 40},            // an orphan
+		{PID: 51, Parent: 1, Group: 51},            // an orphan in a group of its own
 		{PID: 52, Parent: 51, Group: 51},
 		{PID: 60, Parent: 30, Group: 20}, // another child of ours
 		{PID: 61, Parent: 20, Group: 20}, // our sibling
@@ -45,6 +45,8 @@ func TestMembers(t *testing.T) {
 		{"a child that is not listed", Tree{Root: 79}, nil, []int{80}},
 		{"our parent's run", Tree{Root: 20}, nil, []int{61}},
 		{"our group", Tree{Group: 20}, nil, []int{60, 61}},
+		{"our child's group", Tree{Group: 42, Start: 7}, nil, []int{42, 39}},
+		{"a later process' group", Tree{Group: 42, Start: 6}, nil, nil},
 		{"everybody's parent", Tree{Root: 1}, nil, nil},
 		{"everybody's group", Tree{Group: 1}, nil, nil},
 		{"parents in a circle", Tree{Mark: mark}, []int{71}, []int{70, 71}},

@@ -13,46 +13,72 @@ import (
 )
 
 // Processes lists the live processes that /proc shows, without those that have exited and are not reaped. It is no
-// snapshot: a process that starts meanwhile may be missing, and with it what it starts.
+// snapshot: a process that starts meanwhile may be missing, and with it what it starts. Those that may not be looked at are
+// missing as well. If anything else keeps a process from being read, as when this one has no descriptors left, there is no
+// list: an error never means that nobody is there.
 func Processes() ([]Listed, error) {
+	list, _, err := processes()
+	return list, err
+}
+
+// processes also reports whether some may not be looked at.
+func processes() (list []Listed, hidden bool, err error) {
 	if !procIsOurs() {
-		return nil, Unsupported
+		return nil, false, Unsupported
 	}
-	dir, err := os.Open("/proc")
+	names, err := processNames()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil, err
-	}
-	var list []Listed
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		if l, live := listed(pid); live {
+		l, live, err := listed(pid)
+		switch {
+		case isRefused(err):
+			hidden = true
+		case err != nil && !isGone(err):
+			return nil, false, err
+		case live:
 			list = append(list, l)
 		}
 	}
-	return list, nil
+	return list, hidden, nil
 }
 
-func listed(pid int) (l Listed, live bool) {
-	fields := statFields(pid)
-	const state, parent, group, start = 0, 1, 2, 22 - 3 // fields 3, 4, 5, 22
-	if len(fields) <= start {
-		return Listed{}, false
+func processNames() ([]string, error) {
+	dir, err := os.Open("/proc")
+	if isRefused(err) {
+		return nil, Unsupported
 	}
-	l = Listed{PID: pid, Parent: number(fields[parent]), Group: number(fields[group])}
-	l.Start, _ = strconv.ParseUint(string(fields[start]), 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.Readdirnames(-1)
+}
+
+// isGone reports whether an error below /proc says that there is no such process.
+func isGone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) }
+
+// isRefused reports whether an error below /proc says that the process is another user's business.
+func isRefused(err error) bool { return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) }
+
+func listed(pid int) (l Listed, live bool, err error) {
+	fields, err := statFields(pid)
+	if err != nil {
+		return Listed{}, false, err
+	}
+	l = Listed{
+		PID: pid, Parent: fields.number(statParent), Group: fields.number(statGroup), Start: fields.ticks(statStart),
+	}
 	// Z and X say that the first thread has ended; others may run.
-	if s := fields[state][0]; s == 'Z' || s == 'X' {
-		return l, !hasExited(pid)
+	if s := fields[statState][0]; s == 'Z' || s == 'X' {
+		return l, !hasExited(pid), nil
 	}
-	return l, true
+	return l, true, nil
 }
 
 // hasExited believes only a pidfd, where there are any.
@@ -68,36 +94,42 @@ func hasExited(pid int) bool {
 // noPidfds reports whether pidfd_open's error means that there are none: EPERM comes from filters of system calls only.
 func noPidfds(err error) bool { return err == unix.ENOSYS || err == unix.EPERM }
 
-func number(field []byte) int {
-	n, _ := strconv.Atoi(string(field))
-	return n
-}
-
 // longestExec is how long a process may take from the old program's memory to the new one's variables; microseconds, unless
 // the disk has it wait.
 const longestExec = time.Second
 
 // Environment is the block of variables that a process was started with, each ended by a NUL byte. Nothing is an answer
-// too: it may have none. It returns later if the process is just executing a program, since none can be seen then.
+// too: it may have none. It returns later if the process is just executing a program, since none can be seen then. An error
+// of kind NotExist or NoProcess means that the process is gone, NotPermitted or AccessDenied that it is not for us to see;
+// any other that nothing is known.
 func Environment(pid int) ([]byte, error) {
 	for end := time.Now().Add(longestExec); ; time.Sleep(longestExec / 10_000) {
 		block, err := environment(pid)
-		if len(block) > 0 || err != nil || hasNone(pid) || time.Now().After(end) {
+		if len(block) > 0 || err != nil {
 			return block, err
+		}
+		none, err := hasNone(pid)
+		if none || err != nil || time.Now().After(end) {
+			return nil, err
 		}
 	}
 }
 
 // hasNone reports whether a process has no variables, and not just none that can be seen: neither until its new program's
 // memory has them, nor when the old one's went while they were read.
-func hasNone(pid int) bool {
-	fields := statFields(pid)
-	const size, code, first, end = 23 - 3, 27 - 3, 50 - 3, 51 - 3
-	if len(fields) <= end || number(fields[size]) == 0 { // it has ended, or is the kernel's
-		return true
+func hasNone(pid int) (bool, error) {
+	fields, err := statFields(pid)
+	if isGone(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if len(fields) <= statEnvEnd || fields.number(statSize) == 0 { // it has ended, or is the kernel's
+		return true, nil
 	}
 	// The kernel says where the program's code ends once the variables are there.
-	return number(fields[code]) != 0 && bytes.Equal(fields[first], fields[end])
+	return fields.number(statCodeEnd) != 0 && bytes.Equal(fields[statEnvFirst], fields[statEnvEnd]), nil
 }
 
 func environment(pid int) ([]byte, error) {
@@ -112,8 +144,9 @@ func environment(pid int) ([]byte, error) {
 		return nil, err
 	}
 	for _, thread := range threads {
-		if block, err := os.ReadFile(dir + "/task/" + thread.Name() + "/environ"); err == nil && len(block) > 0 {
-			return block, nil
+		block, err := os.ReadFile(dir + "/task/" + thread.Name() + "/environ")
+		if len(block) > 0 || err != nil && !isGone(err) {
+			return block, err
 		}
 	}
 	return nil, nil
@@ -123,8 +156,8 @@ func environment(pid int) ([]byte, error) {
 func SignalProcess(l Listed, signal syscall.Signal) error {
 	fd, err := unix.PidfdOpen(l.PID, 0)
 	if noPidfds(err) {
-		if startTime(l.PID) != l.Start {
-			return unix.ESRCH
+		if err := isStill(l); err != nil {
+			return err
 		}
 		return unix.Kill(l.PID, signal)
 	}
@@ -132,24 +165,35 @@ func SignalProcess(l Listed, signal syscall.Signal) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if startTime(l.PID) != l.Start {
-		return unix.ESRCH
+	if err := isStill(l); err != nil {
+		return err
 	}
 	return unix.PidfdSendSignal(fd, signal, nil, 0)
+}
+
+// isStill is ESRCH if the number is another process's by now.
+func isStill(l Listed) error {
+	fields, err := statFields(l.PID)
+	switch {
+	case isGone(err), err == nil && fields.ticks(statStart) != l.Start:
+		return unix.ESRCH
+	}
+	return err
 }
 
 // BecomeReaper makes this process the parent of all that its descendants leave behind.
 func BecomeReaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // ProbeGroup asks the system about a process group: Exited is a group of which only members are left that nobody reaped.
+// Whatever keeps this from being known leaves the group Present or Forbidden.
 func ProbeGroup(group int) Presence {
 	answer := killedGroup(group)
 	if answer == Absent || answer == Unknown || !seesAll() {
 		return answer
 	}
 	for range 2 { // during one look, the last member can start another, which is not listed, and end
-		list, err := Processes()
-		if err != nil || slices.ContainsFunc(list, func(l Listed) bool { return l.Group == group }) {
+		list, hidden, err := processes()
+		if err != nil || hidden || slices.ContainsFunc(list, func(l Listed) bool { return l.Group == group }) {
 			return answer
 		}
 	}

@@ -1,10 +1,13 @@
 package sys
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,6 +26,10 @@ const groupEnv = "HOLDFAST_TEST_GROUP"
 func TestMain(m *testing.M) {
 	if group, err := strconv.Atoi(os.Getenv(groupEnv)); err == nil {
 		os.Exit(int(ProbeGroup(group)))
+	}
+	if pid := os.Getenv(unreadableEnv); pid != "" {
+		listWithUnreadable(pid)
+		os.Exit(0)
 	}
 	os.Exit(testenv.Run(m))
 }
@@ -100,13 +107,17 @@ func TestEnvironment(t *testing.T) {
 	block, err := Environment(cmd.Process.Pid)
 	require.NoError(t, err)
 	assert.Equal(t, "A=1\n2\x00B=\x00", string(block))
-	assert.False(t, hasNone(cmd.Process.Pid))
+	none, err := hasNone(cmd.Process.Pid)
+	require.NoError(t, err)
+	assert.False(t, none)
 
 	without := idle(t, nil).Process.Pid
 	block, err = Environment(without)
 	require.NoError(t, err)
 	assert.Empty(t, block)
-	assert.True(t, hasNone(without), "it is not waited for")
+	none, err = hasNone(without)
+	require.NoError(t, err)
+	assert.True(t, none, "it is not waited for")
 
 	end(t, cmd)
 	block, _ = Environment(cmd.Process.Pid)
@@ -194,4 +205,60 @@ func TestBecomeReaper(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, find(t, orphan), 1)
 	assert.Equal(t, os.Getpid(), find(t, orphan)[0].Parent)
+}
+
+// Without descriptors to read them with, processes and groups are not known, and not gone.
+func TestShortage(t *testing.T) {
+	cmd := idle(t, &syscall.SysProcAttr{Setpgid: true})
+	pid := cmd.Process.Pid
+	listed := find(t, pid)[0]
+	for left := range 3 {
+		t.Run(strconv.Itoa(left)+" left", func(t *testing.T) {
+			enough := testenv.Shortage(t, left)
+			defer enough()
+			list, listing := Processes()
+			_, environment := Environment(pid)
+			probed := ProbeGroup(pid)
+			signalled := SignalProcess(listed, syscall.Signal(0))
+			enough()
+			if left < 2 {
+				require.ErrorIs(t, signalled, unix.EMFILE)
+			}
+			if left < 1 {
+				require.ErrorIs(t, listing, unix.EMFILE)
+				require.ErrorIs(t, environment, unix.EMFILE)
+			}
+			assert.True(t, listing != nil || slices.Contains(list, listed), "an error, or all of them")
+			assert.Equal(t, Present, probed)
+		})
+	}
+	end(t, cmd)
+	assert.Equal(t, Exited, ProbeGroup(pid))
+}
+
+// One process that cannot be read, not even to see that it is another's, leaves the list unknown.
+func TestUnreadableProcess(t *testing.T) {
+	testenv.Root(t)
+	cmd := idle(t, nil)
+	listing := exec.Command("/proc/self/exe")
+	listing.Env = []string{unreadableEnv + "=" + strconv.Itoa(cmd.Process.Pid)}
+	listing.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	out, err := listing.CombinedOutput()
+	require.NoError(t, err)
+	assert.Equal(t, "0 input/output error\n", string(out))
+}
+
+// unreadableEnv holds the number of a process that cannot be read once it is set.
+const unreadableEnv = "HOLDFAST_TEST_UNREADABLE"
+
+// listWithUnreadable prints how many processes are listed while one's state is what reading address 0 gives.
+func listWithUnreadable(pid string) {
+	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
+	if err == nil {
+		err = syscall.Mount("/proc/self/mem", "/proc/"+pid+"/stat", "", syscall.MS_BIND, "")
+	}
+	list, listing := Processes()
+	var errno syscall.Errno
+	errors.As(listing, &errno)
+	fmt.Println(len(list), errors.Join(err, errno))
 }

@@ -5,10 +5,9 @@ func Parent(pid int) int {
 	if !procIsOurs() {
 		return 0
 	}
-	fields := statFields(pid)
-	const parent = 4 - 3
-	if len(fields) <= parent {
+	fields, err := statFields(pid)
+	if err != nil {
 		return 0
 	}
-	return number(fields[parent])
+	return fields.number(statParent)
 }

@@ -50,25 +50,50 @@ var procIsOurs = sync.OnceValue(func() bool {
 	return err == nil && link == strconv.Itoa(os.Getpid())
 })
 
-// startTime is field 22 of /proc/PID/stat: clock ticks after boot, as the reader's time namespace counts them.
+// startTime is field 22 of /proc/PID/stat: clock ticks after boot, as the reader's time namespace counts them. 0 is unknown.
 func startTime(pid int) uint64 {
-	fields := statFields(pid)
-	const start = 22 - 3
-	if len(fields) <= start {
+	fields, err := statFields(pid)
+	if err != nil {
 		return 0
 	}
-	ticks, _ := strconv.ParseUint(string(fields[start]), 10, 64)
-	return ticks
+	return fields.ticks(statStart)
 }
 
-// statFields are the fields of /proc/PID/stat from the third on: the second, the command's name in parentheses, may contain
-// both blanks and parentheses.
-func statFields(pid int) [][]byte {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+// stat are the fields of /proc/PID/stat from the third on, each at its number in proc(5) less three.
+type stat [][]byte
+
+const (
+	statState    = 3 - 3
+	statParent   = 4 - 3
+	statGroup    = 5 - 3
+	statStart    = 22 - 3
+	statSize     = 23 - 3
+	statCodeEnd  = 27 - 3
+	statEnvFirst = 50 - 3
+	statEnvEnd   = 51 - 3
+)
+
+// statFields reads them. The second, the command's name in parentheses, may contain both blanks and parentheses.
+func statFields(pid int) (stat, error) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	fields := stat(bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) <= statStart {
+		return nil, Unsupported
+	}
+	return fields, nil
+}
+
+func (s stat) number(field int) int {
+	n, _ := strconv.Atoi(string(s[field]))
+	return n
+}
+
+func (s stat) ticks(field int) uint64 {
+	n, _ := strconv.ParseUint(string(s[field]), 10, 64)
+	return n
 }
 
 func isThread(pid int) bool {
