@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
-	"slices"
 
 	"github.com/holdfast-go/holdfast/internal/child"
 )
@@ -17,15 +15,10 @@ type gated struct {
 	*child.Child
 	name   string
 	others *descendants
-	over   chan struct{} // closed when it has ended; it is not reaped, where the system can tell the one without the other
+	over   chan struct{} // closed when it has ended
+	reaped bool          // it is reaped then; its end is below
 	state  *os.ProcessState
 	err    error
-}
-
-// seesEnd reports whether this system tells of a child's end without reaping it. On others there is a moment in which a
-// contender takes the lock for a dead holder's: that CMD's work is done is true then.
-func seesEnd() bool {
-	return slices.Contains([]string{"linux", "darwin", "freebsd", "netbsd", "openbsd", "windows"}, runtime.GOOS)
 }
 
 // startGated starts the process that waits.
@@ -40,8 +33,9 @@ func startGated(cmd *exec.Cmd) (*gated, error) {
 	g := &gated{Child: c, name: cmd.Args[0], others: others, over: make(chan struct{})}
 	go func() {
 		defer close(g.over)
-		others.awaitEnd(c)
-		if !seesEnd() {
+		if others.awaitEnd(c) != nil {
+			// There is a moment in which a contender takes the lock for a dead holder's: that CMD's work is done is true then.
+			g.reaped = true
 			g.state, g.err = c.Reap()
 		}
 	}()
@@ -59,7 +53,7 @@ func (g *gated) hasEnded() bool {
 
 // reap lets go of the process after its end: nil, ended or killed.
 func (g *gated) reap() error {
-	if seesEnd() {
+	if !g.reaped {
 		g.state, g.err = g.Reap()
 	}
 	if g.err != nil {

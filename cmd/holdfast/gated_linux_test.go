@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +27,18 @@ func init() {
 	tools["environ"] = toolEnviron         // F   write the environment, byte for byte
 	tools["descriptors"] = toolDescriptors // F   write what descriptors were inherited
 	tools["increment"] = toolIncrement     // F   add one to the counter in F
+	tools["unwaited"] = toolUnwaited       // CMD...  become CMD, to which the end of a child is not told before it is reaped
+}
+
+func toolUnwaited(args []string) error {
+	if err := testenv.RefuseWaitid(); err != nil {
+		return err
+	}
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(path, args, os.Environ())
 }
 
 func toolEnviron(args []string) error {
@@ -418,4 +431,20 @@ func TestStatusThroughPipe(t *testing.T) {
 	}
 	assert.Equal(t, []string{"acquired", "started", "exited", "released"}, events)
 	assert.Equal(t, "3", how(cmd.Wait()))
+}
+
+// Where an end cannot be waited for without reaping, it is waited for all the same.
+func TestEndThatIsSeenOnlyByReaping(t *testing.T) {
+	dir := t.TempDir()
+	file, ran := filepath.Join(dir, "plan"), filepath.Join(dir, "ran")
+	for _, verb := range [][]string{{"lock", file}, {"run", "--captured", dir}} {
+		t.Run(verb[0], func(t *testing.T) {
+			cmd := exec.Command("tool", slices.Concat([]string{"unwaited", "holdfast"}, verb, []string{"--", "sh", "-c", "echo $$ >" + ran + "; exit 3"})...)
+			out, _ := cmd.CombinedOutput()
+			assert.Equal(t, 3, cmd.ProcessState.ExitCode(), string(out))
+			assert.FileExists(t, ran)
+			assert.NoFileExists(t, file+".lock")
+			require.NoError(t, os.Remove(ran))
+		})
+	}
 }

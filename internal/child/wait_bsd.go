@@ -4,6 +4,7 @@ package child
 
 import (
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +21,10 @@ func waitUnreaped(p *os.Process) error {
 	change.Fflags = unix.NOTE_EXIT
 	events := make([]unix.Kevent_t, 1)
 	for {
-		_, err := unix.Kevent(queue, []unix.Kevent_t{change}, events, nil)
+		n, err := unix.Kevent(queue, []unix.Kevent_t{change}, events, nil)
+		if err == nil && n == 1 && events[0].Flags&unix.EV_ERROR != 0 { // of adding the change
+			err = syscall.Errno(events[0].Data)
+		}
 		switch err {
 		case unix.EINTR:
 		case unix.ESRCH: // it has ended already

@@ -2,6 +2,9 @@
 
 package child
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
-func waitUnreaped(*os.Process) error { return nil }
+func waitUnreaped(*os.Process) error { return errors.ErrUnsupported }
