@@ -70,8 +70,9 @@ func Program(name string) Option { return func(o *options) { o.program = name } 
 func Env(env []string) Option { return func(o *options) { o.env = slices.Clone(env) } }
 
 // Attached gives the program our own standard streams and our process group, for a person at a terminal. Nothing of its
-// output is kept, and there is no idle limit. Otherwise a run is captured: it leads a process group of its own, reads
-// nothing, and CI=1 tells it that there is nobody to ask.
+// output is kept, and there is no idle limit. Otherwise a run is captured: it leads a process group and a session of its own,
+// so that it has no terminal to ask at, even if we have one, and gets none of its keys and no hang-up; it reads nothing, and
+// CI=1 tells it that there is nobody to ask.
 func Attached() Option { return func(o *options) { o.attached = true } }
 
 // LockWait is how long to wait for the lock of package.json; [DefaultLockWait] if it is not given, filelock.Forever for no

@@ -21,7 +21,7 @@ type runVerb struct {
 	locking
 	LeftoverWait span `default:"5s" placeholder:"TIME" help:"How long to wait for the recorded run of a manager that was killed: 30s, 2m, a number of seconds. ${default} if not given."`
 	Attached     bool `xor:"streams" help:"Give CMD our standard streams and the terminal's keys. So it is done without this flag if all three are a terminal."`
-	Captured     bool `xor:"streams" help:"Give CMD nothing to read and a process group of its own, keep its output in a log, and pass it on."`
+	Captured     bool `xor:"streams" help:"Give CMD nothing to read and no terminal, keep its output in a log, and pass it on."`
 	IdleLimit    span `placeholder:"TIME" help:"End a captured CMD that prints nothing for so long (76)."`
 	KillAfter    span `default:"10s" placeholder:"TIME" help:"Kill what was asked to end and goes on for so long. ${default} if not given."`
 	reporting

@@ -256,6 +256,14 @@ func TestRunOnATerminal(t *testing.T) {
 	assert.Contains(t, c.shown(), "got typed")
 }
 
+// TestCapturedRunHasNoTerminal: what would ask there fails at once, and is not stopped for ever.
+func TestCapturedRunHasNoTerminal(t *testing.T) {
+	script := "read line </dev/tty || echo nobody asked; echo tried >/dev/tty || echo nobody told"
+	c := onTerminal(t, 500, "holdfast", "run", "--captured", t.TempDir(), "--", "sh", "-c", script)
+	assert.Equal(t, "0", c.ends())
+	assert.Regexp(t, `(?s)nobody asked.*nobody told`, c.shown())
+}
+
 // TestRunShowsProgress: time and the last line, below the output, and nothing of it in the end.
 func TestRunShowsProgress(t *testing.T) {
 	dir := t.TempDir()

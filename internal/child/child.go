@@ -16,7 +16,7 @@ type Spec struct {
 	Env   []string // its environment, byte for byte
 	Dir   string   // its working directory; empty: ours
 	Files [3]*os.File
-	Group bool // it leads a process group of its own: without a terminal's signals
+	Group bool // it leads a process group of its own, which no terminal stops or signals; see Start
 }
 
 // completed is s with the name that a program needs, and with an environment even if there is nothing in it. A missing

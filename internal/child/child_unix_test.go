@@ -52,6 +52,7 @@ func useGate(name string) (restore func()) {
 func (r *report) see() {
 	r.Env = environment()
 	r.Group, _ = unix.Getpgid(0)
+	r.Session, _ = unix.Getsid(0)
 	for fd := range 1024 {
 		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
 			r.Files = append(r.Files, fd)
@@ -265,6 +266,7 @@ func TestGroup(t *testing.T) {
 				want = r.PID
 			}
 			assert.Equal(t, want, r.Group)
+			assert.Equal(t, group, r.Session == r.PID)
 		}
 	})
 }

@@ -87,6 +87,12 @@ func (g gate) open() error {
 }
 
 // Start starts the stub of a program.
+//
+// One that leads a group leads a session too: a mere group of ours would be in the background of our terminal, and what
+// opens /dev/tty there, as for a password, is stopped for ever. In a session of its own it has no terminal: opening /dev/tty
+// fails, ps shows none, the shell's job control does not stop it together with us, and neither the terminal's keys nor its
+// hang-up signal it: whoever ends us has to see to it that we end it. Its group cannot be changed. A program that opens a
+// terminal by another name without O_NOCTTY makes that its own.
 func Start(s Spec) (*Child, error) {
 	s, err := s.completed()
 	if err != nil {
@@ -146,7 +152,7 @@ func (s Spec) fork(line int) (pid int, err error) {
 		return 0, err
 	}
 	pid, err = syscall.ForkExec(path, args, &syscall.ProcAttr{
-		Dir: s.Dir, Env: env, Files: files, Sys: &syscall.SysProcAttr{Setpgid: s.Group},
+		Dir: s.Dir, Env: env, Files: files, Sys: &syscall.SysProcAttr{Setsid: s.Group},
 	})
 	runtime.KeepAlive(s.Files)
 	if err != nil {

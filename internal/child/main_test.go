@@ -42,12 +42,12 @@ func TestMain(m *testing.M) {
 
 // report is what a program sees of how it was started.
 type report struct {
-	PID   int
-	Args  []string
-	Env   []string
-	Dir   string
-	Group int
-	Files []int
+	PID            int
+	Args           []string
+	Env            []string
+	Dir            string
+	Group, Session int
+	Files          []int
 }
 
 func programReport([]string) int {

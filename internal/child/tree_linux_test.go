@@ -193,6 +193,15 @@ func TestTree(t *testing.T) {
 		r := grow(t, 2, spawn, "session,leave", spawn, "bare,group", block)
 		consists(t, r.leaderless(t), r.pids)
 	})
+	t.Run("stopped", func(t *testing.T) {
+		r := grow(t, 2, spawn, "session", block)
+		for _, pid := range r.pids {
+			require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+		}
+		r.tree.Terminate(Asked{})
+		assert.Empty(t, r.out.rest())
+		gone(t, r.tree)
+	})
 	t.Run("the first thread has ended", func(t *testing.T) {
 		r := grow(t, 1, spawn, "session,leave", "program:headless")
 		tree := r.leaderless(t)
@@ -245,6 +254,15 @@ func TestTreeEnds(t *testing.T) {
 		}
 		assert.Equal(t, orphan, pids(r.tree), "the child ends, the other does not")
 		r.tree.Kill()
+		assert.Empty(t, r.out.rest())
+		gone(t, r.tree)
+	})
+	t.Run("stopped", func(t *testing.T) {
+		r := grow(t, 2, spawn, "session", block)
+		for _, pid := range r.pids {
+			require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+		}
+		r.tree.Terminate(Asked{})
 		assert.Empty(t, r.out.rest())
 		gone(t, r.tree)
 	})
