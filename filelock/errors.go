@@ -77,6 +77,7 @@ type Holder struct {
 	Command string
 	Started time.Time
 	Since   time.Time // when the lock was made
+	Foreign bool      // PID is a number of another PID namespace or machine: here it means another process or none
 }
 
 // HeldError says who kept a lock from being acquired. It matches [ErrHeld] and [ErrUnavailable]. Nothing was changed on
@@ -146,6 +147,9 @@ func (e *HeldError) Error() string {
 		next = "try again"
 	default:
 		fmt.Fprintf(&b, " is held by %s", h.who())
+		if h.Foreign {
+			next = "wait longer, or end that process where it runs"
+		}
 	}
 	if !h.Since.IsZero() {
 		fmt.Fprintf(&b, ", since %s", h.Since.UTC().Format(time.RFC3339))
@@ -161,6 +165,8 @@ func (h Holder) who() string {
 	switch {
 	case h.State == Dead:
 		return s + ", which has exited"
+	case h.Foreign:
+		return s + " of another PID namespace or machine"
 	case h.Command != "":
 		s += " (" + oneline.Text(h.Command, 80) + ")"
 	}

@@ -196,7 +196,8 @@ func (c *contender) holder(s *sighting) Holder {
 	default:
 		h.State = Alive
 	}
-	if (h.State == Alive || h.State == OtherUser) && c.isOurSpace(s) {
+	h.Foreign = s.pid != 0 && !c.isOurSpace(s)
+	if (h.State == Alive || h.State == OtherUser) && !h.Foreign {
 		d := c.sys.describe(s.pid)
 		h.Command, h.Started = d.Command, d.Started
 	}

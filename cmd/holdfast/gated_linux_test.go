@@ -448,3 +448,32 @@ func TestEndThatIsSeenOnlyByReaping(t *testing.T) {
 		})
 	}
 }
+
+// A holder of another pid namespace has a number that one of our parents has here, and is not that parent.
+func TestHolderOfAnotherPIDNamespace(t *testing.T) {
+	testenv.Root(t)
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	holder := exec.Command("tool", "hold", in("plan"), in("ready"), in("enough"))
+	holder.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	require.NoError(t, holder.Start())
+	t.Cleanup(func() { _ = holder.Process.Kill(); _ = holder.Wait() })
+	require.NoError(t, toolUntil([]string{in("ready")}))
+	require.Equal(t, "1\n", content(t, in("plan.lock")))
+	for _, verb := range []string{"lock", "edit"} {
+		cmd := exec.Command("holdfast", verb, "-n", in("plan"), "--", "tool", "exit", "0")
+		out, _ := cmd.CombinedOutput()
+		assert.Equal(t, exitBusy, cmd.ProcessState.ExitCode(), string(out))
+		assert.Regexp(t, `is held by PID 1 of another PID namespace or machine, since \S+; wait longer, or end that process where it runs\n$`, string(out))
+	}
+	status, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer status.Close()
+	cmd := exec.Command("holdfast", "lock", "--status-fd", "3", "--wait", "10ms", in("plan"), "--", "tool", "exit", "0")
+	cmd.ExtraFiles = []*os.File{w}
+	_ = cmd.Run()
+	w.Close()
+	lines, err := io.ReadAll(status)
+	require.NoError(t, err)
+	assert.Regexp(t, `"waiting".*"pid":null(?s:.*)"busy".*"pid":null`, string(lines))
+}

@@ -160,7 +160,7 @@ func (h *holding) refused(err error) error {
 // isNested reports whether the lock is held by a process that waits for us: one of our parents; or by ourselves, where we
 // are what another of us was told to run.
 func isNested(h filelock.Holder) bool {
-	if h.State != filelock.Alive && h.State != filelock.OtherUser {
+	if h.Foreign || h.State != filelock.Alive && h.State != filelock.OtherUser {
 		return false
 	}
 	for at, next := os.Getpid(), os.Getppid(); at > 0; at, next = next, sys.Parent(next) {

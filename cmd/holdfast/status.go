@@ -139,7 +139,15 @@ func (s *status) waiting(h filelock.Holder) {
 		return
 	}
 	s.shown, s.at = h, now
-	s.write(event{Event: "waiting", Time: now, PID: h.PID, Command: h.Command, Message: blockedBy(h, now)})
+	s.write(event{Event: "waiting", Time: now, PID: numberOf(h), Command: h.Command, Message: blockedBy(h, now)})
+}
+
+// numberOf is the number by which a holder can be found here; 0 if there is none.
+func numberOf(h filelock.Holder) int {
+	if h.Foreign {
+		return 0
+	}
+	return h.PID
 }
 
 // ended reports the end of CMD, at this time.
@@ -173,7 +181,7 @@ func (s *status) finish(err error, code int, text string, signal syscall.Signal)
 	}
 	var held *filelock.HeldError
 	if errors.As(err, &held) {
-		e.PID, e.Command = held.Holder.PID, held.Holder.Command
+		e.PID, e.Command = numberOf(held.Holder), held.Holder.Command
 	}
 	var active *pluginrun.ActiveError
 	if errors.As(err, &active) {

@@ -109,7 +109,10 @@ func who(h filelock.Holder) string {
 	if h.Command != "" {
 		s += " (" + shortened(h.Command, longestCommand) + ")"
 	}
-	if h.State == filelock.OtherUser {
+	switch {
+	case h.Foreign:
+		s += " of another PID namespace or machine"
+	case h.State == filelock.OtherUser:
 		s += " of another user"
 	}
 	return s

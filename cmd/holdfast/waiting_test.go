@@ -87,6 +87,7 @@ func TestBlockedBy(t *testing.T) {
 		{"locked by PID 7 (vi x) for 1m30s", filelock.Holder{PID: 7, State: filelock.Alive, Command: "vi x", Since: ago}},
 		{"locked by PID 7 of another user for 1m30s", filelock.Holder{PID: 7, State: filelock.OtherUser, Since: ago}},
 		{"locked by PID 7", filelock.Holder{PID: 7, State: filelock.Alive}},
+		{"locked by PID 7 of another PID namespace or machine", filelock.Holder{PID: 7, State: filelock.Alive, Foreign: true}},
 		{"locked by PID 7", filelock.Holder{PID: 7, State: filelock.Alive, Since: now.Add(time.Hour)}}, // a clock was set back
 		{"locked, perhaps by PID 7 (vi x)", filelock.Holder{PID: 7, State: filelock.Alive, Hint: true, Command: "vi x", Since: ago}},
 		{"left by PID 7, which has exited", filelock.Holder{PID: 7, State: filelock.Dead, Command: "never shown", Since: ago}},
