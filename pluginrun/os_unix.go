@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 const (
@@ -22,7 +22,7 @@ func (osSystem) isScript(err error) bool { return errors.Is(err, syscall.ENOEXEC
 
 func exitStatus(state *os.ProcessState) (code int, signal string) {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal()), unix.SignalName(status.Signal())
+		return 128 + int(status.Signal()), sys.SignalName(status.Signal())
 	}
 	return state.ExitCode(), ""
 }

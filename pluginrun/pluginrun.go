@@ -57,7 +57,7 @@ func New(dir string, opts ...Option) *Runner { return &Runner{dir, newOptions(op
 type Result struct {
 	// ExitCode is the program's own; 128 and the signal's number if a signal ended it, -1 if its end was not seen.
 	ExitCode int
-	// Signal names the signal that ended the program; empty if none did.
+	// Signal names the signal that ended the program, such as SIGKILL, or SIG35 for one without a name; empty if none did.
 	Signal   string
 	Duration time.Duration // from the program's begin to its end
 

@@ -240,7 +240,9 @@ func TestKilledWhileWaiting(t *testing.T) {
 
 // TestStubKilled: no lock is published for a process that has ended.
 func TestStubKilled(t *testing.T) {
-	for sig, want := range map[syscall.Signal]string{syscall.SIGKILL: "SIGKILL", syscall.SIGTERM: "SIGTERM"} {
+	for sig, want := range map[syscall.Signal]string{
+		syscall.SIGKILL: "SIGKILL", syscall.SIGTERM: "SIGTERM", syscall.SIGQUIT: "SIGQUIT", syscall.SIGABRT: "SIGABRT",
+	} {
 		dir := t.TempDir()
 		file, ran := filepath.Join(dir, "plan"), filepath.Join(dir, "ran")
 		holder(t, file)
@@ -248,12 +250,39 @@ func TestStubKilled(t *testing.T) {
 		cmd, said := started(t, "holdfast", "lock", "-q", "--wait", "forever", file, "--", "tool", "make", ran, "x")
 		require.NoError(t, eventually(func() (string, bool) {
 			children := childrenOf(t, cmd.Process.Pid)
-			return fmt.Sprint(children), len(children) == 1 && syscall.Kill(children[0], sig) == nil
+			return fmt.Sprint(children), len(children) == 1 && isReading(children[0]) && syscall.Kill(children[0], sig) == nil
 		}))
 		assert.Equal(t, want, how(cmd.Wait()))
 		assert.Regexp(t, `^holdfast: PID \d+, which was to become tool, was ended by `+want+`; nothing ran\n$`, said())
 		assert.Equal(t, before, content(t, file+".lock"))
 		assert.NoFileExists(t, ran)
+	}
+}
+
+// isReading reports whether a thread of the process waits for something to read, as a stub at its gate does.
+func isReading(pid int) bool {
+	calls, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
+	return slices.ContainsFunc(calls, func(path string) bool {
+		call, err := os.ReadFile(path)
+		return err == nil && strings.HasPrefix(string(call), strconv.Itoa(unix.SYS_READ)+" ")
+	})
+}
+
+// TestDeathByASignalWithoutAName: CMD's end is ours, and is reported, also if it was by a real-time signal.
+func TestDeathByASignalWithoutAName(t *testing.T) {
+	const realTime = syscall.Signal(35)
+	dir := t.TempDir()
+	for _, verb := range [][]string{{"lock", filepath.Join(dir, "plan")}, {"edit", "--create", "x", filepath.Join(dir, "plan")}, {"run", "--captured", dir}} {
+		status := temporary(t, "status")
+		cmd := exec.Command("holdfast", slices.Concat(verb[:1], []string{"--status-fd", "3"}, verb[1:], []string{"--", "sh", "-c", "kill -35 $$"})...)
+		cmd.ExtraFiles = []*os.File{status}
+		out, _ := cmd.CombinedOutput()
+		end := cmd.ProcessState.Sys().(syscall.WaitStatus)
+		assert.True(t, end.Signaled() && end.Signal() == realTime, "%v: %v: %s", verb, cmd.ProcessState, out)
+		assert.Contains(t, content(t, status.Name()), `"code":null,"signal":"SIG35"`, verb)
+		if verb[0] == "run" {
+			assert.Contains(t, string(out), "sh was ended by SIG35; ")
+		}
 	}
 }
 

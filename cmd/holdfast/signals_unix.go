@@ -4,13 +4,12 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"os/signal"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // forwarded are the signals that CMD is to get as if it had been started without us.
@@ -48,22 +47,11 @@ func fromTerminal(sig syscall.Signal) bool {
 	return err == nil && ours == foreground
 }
 
-// dieBy ends this process by sig, without a core dump. It returns only if that is not possible, as when sig is ignored.
-func dieBy(sig syscall.Signal) {
-	switch sig {
-	case syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL:
-		signal.Reset(sig)
-		if syscall.Kill(os.Getpid(), sig) == nil {
-			time.Sleep(time.Second) // until it arrives
-		}
-	default: // a Go program survives these or prints its stacks, a shell in its place does not
-		script := fmt.Sprintf("ulimit -c 0; kill -%d $$; exit %d", int(sig), 128+int(sig))
-		_ = syscall.Exec("/bin/sh", []string{"sh", "-c", script}, os.Environ())
-	}
-}
+// dieBy ends this process by sig; it returns only if that is not possible.
+func dieBy(sig syscall.Signal) { sys.DieBy(sig) }
 
 // nameOf is sig's name, such as SIGTERM.
-func nameOf(sig os.Signal) string { return unix.SignalName(sig.(syscall.Signal)) }
+func nameOf(sig os.Signal) string { return sys.SignalName(sig.(syscall.Signal)) }
 
 // isNoProgram reports whether the system found a file but no program in it.
 func isNoProgram(err error) bool { return errors.Is(err, syscall.ENOEXEC) }

@@ -8,12 +8,16 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // stubName is what a stub is called by: its first argument.
@@ -51,17 +55,45 @@ func stub(args []string) int {
 		return notRun
 	}
 	syscall.CloseOnExec(fd)
+	becomeProgram := dieQuietly()
 	gate := os.NewFile(uintptr(fd), "gate")
 	var word [1]byte
 	if _, err := io.ReadFull(gate, word[:]); err != nil { // whoever started us is gone
 		return notRun
 	}
+	becomeProgram()
 	err = syscall.Exec(args[stubPath], args[stubArgs:], environment())
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
 		_ = binary.Write(gate, binary.BigEndian, uint32(errno))
 	}
 	return notRun
+}
+
+// dieQuietly has this process end by the signals for which a Go program prints its stacks, as the program in its place would
+// end: by the signal, and without a word. The program that is then executed gets those that come later.
+func dieQuietly() (stop func()) {
+	arriving := make(chan os.Signal, 1)
+	signal.Notify(arriving, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGSYS)
+	over := make(chan struct{})
+	var dying sync.WaitGroup
+	dying.Go(func() {
+		select {
+		case sig := <-arriving:
+			sys.DieBy(sig.(syscall.Signal))
+		case <-over:
+		}
+	})
+	return func() {
+		signal.Stop(arriving)
+		close(over)
+		dying.Wait()
+		select {
+		case sig := <-arriving:
+			sys.DieBy(sig.(syscall.Signal))
+		default:
+		}
+	}
 }
 
 // gate is our end of the line to a stub.
