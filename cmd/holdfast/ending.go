@@ -76,6 +76,8 @@ func outcome(err error, busyCode int) (code int, text string, signal syscall.Sig
 		return exitStuck, sentence(err), 0
 	case errors.As(err, &own):
 		return own.code, own.text, 0
+	case errors.Is(err, filelock.ErrLost): // however CMD ended, others may have come in between
+		return exitStuck, sentence(err), 0
 	case errors.As(err, &cmd):
 		return cmd.code, "", 0
 	case errors.As(err, &dead):
@@ -97,7 +99,7 @@ func codeOf(err error) int {
 	var record *pluginrun.RecordError
 	var idle *pluginrun.IdleError
 	switch {
-	case errors.Is(err, filelock.ErrLost), errors.Is(err, filelock.ErrMisconfigured), errors.As(err, &record), errors.As(err, &idle):
+	case errors.Is(err, filelock.ErrMisconfigured), errors.As(err, &record), errors.As(err, &idle):
 		return exitStuck
 	case errors.As(err, &active):
 		if len(active.Processes) == 0 { // nobody can tell whether it goes on
@@ -126,10 +128,13 @@ func codeOf(err error) int {
 	return exitIO
 }
 
-// sentence is err in one line: of errors that were joined, the first. What a holder is told by is cut to fit.
+// sentence is err in one line: of errors that were joined, a lost lock, else the first. What a holder is told by is cut to
+// fit.
 func sentence(err error) string {
 	var active *pluginrun.ActiveError
 	var surviving *pluginrun.SurvivorsError
+	var lostRun *pluginrun.LostError
+	var lost *filelock.LostError
 	switch {
 	case errors.As(err, &surviving) && len(surviving.Processes) == 0:
 		return surviving.Error()
@@ -138,6 +143,10 @@ func sentence(err error) string {
 			surviving.Dir, named(surviving.Processes), surviving.Record)
 	case errors.As(err, &active):
 		return stillRunning(active)
+	case errors.As(err, &lostRun):
+		return lostRun.Error()
+	case errors.As(err, &lost):
+		return lost.Error()
 	}
 	var held *filelock.HeldError
 	if errors.As(err, &held) {

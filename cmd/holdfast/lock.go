@@ -65,13 +65,13 @@ func (v *lockVerb) Run(c *call) error {
 	lock, err := v.kind.acquire(h, v.File, g.PID())
 	switch {
 	case g.hasEnded():
-		return errors.Join(c.endedEarly(g), h.release())
+		return errors.Join(c.endedEarly(g), h.drop())
 	case err != nil:
 		g.Abandon()
 		return h.refused(err)
 	}
 	if err := g.open(c); err != nil {
-		return errors.Join(err, h.release())
+		return errors.Join(err, h.drop())
 	}
 	return c.runHolding(lock, g)
 }

@@ -122,13 +122,16 @@ func (h *holding) acquired(lock filelock.Lease) {
 	}
 }
 
-// release gives up what was acquired, if anything was.
-func (h *holding) release() error {
+// drop gives up what was acquired, if anything was. Nothing ran under it, so a loss harmed nobody.
+func (h *holding) drop() error {
 	if h.lock == nil {
 		return nil
 	}
 	err := h.lock.Release()
 	h.released(err)
+	if errors.Is(err, filelock.ErrLost) {
+		return nil
+	}
 	return err
 }
 
