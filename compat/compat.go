@@ -99,6 +99,8 @@ func (o FileLockOptions) wait() time.Duration {
 	switch {
 	case o.WaitMs == nil:
 		return filelock.DefaultWait
+	case *o.WaitMs <= 0:
+		return 0
 	case int64(*o.WaitMs) > math.MaxInt64/int64(time.Millisecond):
 		return filelock.Forever
 	}
