@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/atomicwrite"
 	"github.com/holdfast-go/holdfast/filelock"
 	"github.com/holdfast-go/holdfast/internal/attribute"
+	"github.com/holdfast-go/holdfast/internal/child"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -23,7 +24,7 @@ type osSystem struct{}
 
 func (osSystem) self() sys.Self                  { return sys.Me() }
 func (osSystem) now() time.Time                  { return time.Now() }
-func (osSystem) environ() []string               { return os.Environ() }
+func (osSystem) environ() []string               { return child.Environ() }
 func (osSystem) probe(pid int) sys.Process       { return sys.Probe(pid) }
 func (osSystem) probeGroup(pid int) sys.Presence { return sys.ProbeGroup(pid) }
 func (osSystem) random(p []byte)                 { rand.Read(p) }

@@ -11,16 +11,17 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/child"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // lookUp finds CMD, before anything is waited for.
-func lookUp(command []string) (*exec.Cmd, error) {
+func lookUp(command []string) (*child.Spec, error) {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
 		return nil, cannotRun(command[0], err)
 	}
-	return &exec.Cmd{Path: path, Args: command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}, nil
+	return &child.Spec{Path: path, Args: command, Env: child.Environ(), Files: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}}, nil
 }
 
 // cannotRun says why CMD did not start.
@@ -54,7 +55,7 @@ func reason(err error) error {
 // output runs CMD with what from has on its standard input, if there is one, and its standard output going to into. An error
 // of writing there is the answer even if CMD ends well, or by the broken pipe; so is a signal that asked us to end, which
 // also keeps us from waiting for the output of what CMD left behind.
-func (c *call) output(cmd *exec.Cmd, from io.Reader, into *sink) error {
+func (c *call) output(cmd *child.Spec, from io.Reader, into *sink) error {
 	var p pipes
 	defer p.close()
 	if err := p.drain(cmd, into); err != nil {
@@ -76,19 +77,21 @@ func (c *call) output(cmd *exec.Cmd, from io.Reader, into *sink) error {
 }
 
 // run starts CMD, passes signals on to it, and waits for its end, nil, ended or killed, and for that of its streams.
-func (c *call) run(cmd *exec.Cmd, p *pipes) error {
+func (c *call) run(cmd *child.Spec, p *pipes) error {
+	var process *os.Process
 	err := c.signals.begin(func() (*os.Process, error) {
-		if err := cmd.Start(); err != nil {
+		var err error
+		if process, err = child.StartUngated(*cmd); err != nil {
 			return nil, cannotRun(cmd.Args[0], err)
 		}
-		return cmd.Process, nil
+		return process, nil
 	})
 	served := p.started()
 	if err == nil {
-		c.status.report(event{Event: "started", PID: cmd.Process.Pid})
-		err = howEnded(cmd.Wait())
+		c.status.report(event{Event: "started", PID: process.Pid})
+		err = howEnded(process.Wait())
 		c.signals.ended()
-		c.status.ended(cmd.Process.Pid, time.Now(), err)
+		c.status.ended(process.Pid, time.Now(), err)
 	}
 	select {
 	case <-served:
@@ -99,19 +102,11 @@ func (c *call) run(cmd *exec.Cmd, p *pipes) error {
 	return err
 }
 
-// howEnded turns how a process ended into the end of CMD.
-func howEnded(err error) error {
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &exit):
+// howEnded turns how a process ended into the end of CMD: nil, ended or killed.
+func howEnded(state *os.ProcessState, err error) error {
+	if err != nil {
 		return err
 	}
-	return endOf(exit.ProcessState)
-}
-
-func endOf(state *os.ProcessState) error {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return killed{status.Signal()}
 	}

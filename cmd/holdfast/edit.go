@@ -3,9 +3,9 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 
 	"github.com/holdfast-go/holdfast/atomicwrite"
+	"github.com/holdfast-go/holdfast/internal/child"
 )
 
 type editVerb struct {
@@ -55,7 +55,7 @@ func (v *editVerb) Run(c *call) error {
 }
 
 // edited is CMD's output for this content.
-func (v *editVerb) edited(c *call, cmd *exec.Cmd, old []byte, exists bool) ([]byte, error) {
+func (v *editVerb) edited(c *call, cmd *child.Spec, old []byte, exists bool) ([]byte, error) {
 	if err := v.matches(v.File, old, exists); err != nil {
 		return nil, err
 	}

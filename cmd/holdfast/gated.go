@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 
 	"github.com/holdfast-go/holdfast/internal/child"
 )
@@ -22,11 +21,9 @@ type gated struct {
 }
 
 // startGated starts the process that waits.
-func startGated(cmd *exec.Cmd) (*gated, error) {
+func startGated(cmd *child.Spec) (*gated, error) {
 	others := watchDescendants()
-	c, err := child.Start(child.Spec{
-		Path: cmd.Path, Args: cmd.Args, Env: os.Environ(), Files: [3]*os.File{os.Stdin, os.Stdout, os.Stderr},
-	})
+	c, err := child.Start(*cmd)
 	if err != nil {
 		return nil, cannotRun(cmd.Args[0], err)
 	}
@@ -56,10 +53,7 @@ func (g *gated) reap() error {
 	if !g.reaped {
 		g.state, g.err = g.Reap()
 	}
-	if g.err != nil {
-		return g.err
-	}
-	return endOf(g.state)
+	return howEnded(g.state, g.err)
 }
 
 // open has the waiting process become CMD, unless a signal came first: then it is ended. From now on signals are CMD's, also

@@ -506,3 +506,24 @@ func TestHolderOfAnotherPIDNamespace(t *testing.T) {
 	require.NoError(t, err)
 	assert.Regexp(t, `"waiting".*"pid":null(?s:.*)"busy".*"pid":null`, string(lines))
 }
+
+// TestEnvironmentWithARepeatedName: what stands there twice arrives twice.
+func TestEnvironmentWithARepeatedName(t *testing.T) {
+	holdfast, err := exec.LookPath("holdfast")
+	require.NoError(t, err)
+	for _, verb := range [][]string{{"lock"}, {"edit", "--create", "x", "--allow-empty"}, {"write", "--allow-empty"}, {"run", "--attached"}} {
+		dir := t.TempDir()
+		file, seen := filepath.Join(dir, "plan"), filepath.Join(dir, "seen")
+		if verb[0] == "run" {
+			file = dir
+		}
+		args := slices.Concat([]string{"holdfast"}, verb, []string{file, "--", "tool", "environ", seen})
+		env := append(os.Environ(), "TWICE=1", "nothing", "TWICE=2", "TWICE=1")
+		holdfast, err := os.StartProcess(holdfast, args, &os.ProcAttr{Env: env, Files: []*os.File{nil, nil, os.Stderr}})
+		require.NoError(t, err)
+		end, err := holdfast.Wait()
+		require.NoError(t, err)
+		assert.True(t, end.Success(), "%v: %v", verb, end)
+		assert.Contains(t, content(t, seen), "\x00TWICE=1\x00nothing\x00TWICE=2\x00TWICE=1\x00", verb)
+	}
+}

@@ -3,8 +3,9 @@ package main
 import (
 	"io"
 	"os"
-	"os/exec"
 	"sync"
+
+	"github.com/holdfast-go/holdfast/internal/child"
 )
 
 // pipes are the ends of CMD's standard streams that we serve. That CMD has ended does not end them: what it left behind may
@@ -16,23 +17,23 @@ type pipes struct {
 }
 
 // feed gives CMD what from has on standard input.
-func (p *pipes) feed(cmd *exec.Cmd, from io.Reader) error {
+func (p *pipes) feed(cmd *child.Spec, from io.Reader) error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	cmd.Stdin = r
+	cmd.Files[0] = r
 	p.add(r, w, func() { _, _ = io.Copy(w, from) }) // whoever does not read it all need not
 	return nil
 }
 
 // drain gives to what CMD prints.
-func (p *pipes) drain(cmd *exec.Cmd, to io.Writer) error {
+func (p *pipes) drain(cmd *child.Spec, to io.Writer) error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	cmd.Stdout = w
+	cmd.Files[1] = w
 	p.add(w, r, func() { _, _ = io.Copy(to, r) })
 	return nil
 }

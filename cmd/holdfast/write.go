@@ -6,10 +6,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 
 	"github.com/holdfast-go/holdfast/atomicwrite"
 	"github.com/holdfast-go/holdfast/filelock"
+	"github.com/holdfast-go/holdfast/internal/child"
 )
 
 type writeVerb struct {
@@ -34,7 +34,7 @@ func (*writeVerb) commandIsOptional() bool { return true }
 // is read before the lock is taken, since whoever writes it may be slow.
 func (v *writeVerb) Run(c *call) (err error) {
 	v.talking.configure(c)
-	var cmd *exec.Cmd
+	var cmd *child.Spec
 	if len(v.Command) > 0 {
 		if cmd, err = lookUp(v.Command); err != nil {
 			return err
@@ -97,7 +97,7 @@ func (v *writeVerb) ready(c *call, lock *filelock.Lock) error {
 }
 
 // fill writes the new content.
-func (v *writeVerb) fill(c *call, cmd *exec.Cmd, into *sink) error {
+func (v *writeVerb) fill(c *call, cmd *child.Spec, into *sink) error {
 	if cmd != nil {
 		if err := c.output(cmd, nil, into); err != nil {
 			return err

@@ -47,3 +47,12 @@ func field(status []byte, key string) string {
 	}
 	return ""
 }
+
+func TestEnviron(t *testing.T) {
+	before := Environ()
+	assert.Equal(t, os.Environ(), withoutRepeated(before))
+	t.Setenv("HOLDFAST_TEST_SET", "1")
+	assert.Equal(t, os.Environ(), Environ(), "what this program makes of it counts")
+
+	assert.Equal(t, []string{"A=1", "B", "B", "=x", "C="}, withoutRepeated([]string{"A=1", "B", "A=2", "", "B", "=x", "=y", "C=", "A=1"}))
+}

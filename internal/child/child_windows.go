@@ -4,6 +4,7 @@ import (
 	"os"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -21,7 +22,7 @@ type gate struct {
 var resumeProcess = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumeProcess")
 
 // open lets the process run. It is protected from our death only afterwards: killed once more is better than suspended for
-// ever.
+// ever. After an error nothing of it runs any more.
 func (g *gate) open() error {
 	err := withHandle(g.process, func(h windows.Handle) error {
 		if status, _, _ := resumeProcess.Call(uintptr(h)); status != 0 {
@@ -32,7 +33,27 @@ func (g *gate) open() error {
 	if err != nil {
 		return os.NewSyscallError("NtResumeProcess", err)
 	}
-	return setKillOnClose(windows.Handle(g.job.Load()), false)
+	if err := setKillOnClose(windows.Handle(g.job.Load()), false); err != nil {
+		g.end()
+		return err
+	}
+	return nil
+}
+
+// end ends all processes of the job, and returns when they have ended: being told to is not that yet. If the system does not
+// say whether they have, it is asked for five seconds.
+func (g *gate) end() {
+	const pause, unanswered = 5 * time.Millisecond, 1000
+	for failed := 0; failed < unanswered; time.Sleep(pause) {
+		_ = windows.TerminateJobObject(windows.Handle(g.job.Load()), 1)
+		running, err := g.processes()
+		switch {
+		case err != nil:
+			failed++
+		case len(running) == 0:
+			return
+		}
+	}
 }
 
 func (g *gate) close() {
@@ -65,19 +86,6 @@ func Start(s Spec) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	attr := &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED}
-	if s.Group {
-		attr.CreationFlags |= windows.CREATE_NEW_PROCESS_GROUP
-	}
-	system, err := windows.GetSystemDirectory()
-	if err != nil {
-		return nil, os.NewSyscallError("GetSystemDirectory", err)
-	}
-	path, line, err := batch(s.Path, s.Args, system+`\cmd.exe`)
-	if err != nil {
-		return nil, err
-	}
-	attr.CmdLine = line
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return nil, os.NewSyscallError("CreateJobObject", err)
@@ -86,7 +94,7 @@ func Start(s Spec) (*Child, error) {
 		windows.CloseHandle(job)
 		return nil, err
 	}
-	process, err := os.StartProcess(path, s.Args, &os.ProcAttr{Dir: s.Dir, Env: s.Env, Files: s.Files[:], Sys: attr})
+	process, err := s.create(windows.CREATE_SUSPENDED)
 	if err != nil {
 		windows.CloseHandle(job)
 		return nil, err
@@ -101,6 +109,34 @@ func Start(s Spec) (*Child, error) {
 	}
 	return c, nil
 }
+
+// StartUngated starts a program at once, without a gate. A batch file is started through the command interpreter.
+func StartUngated(s Spec) (*os.Process, error) {
+	s, err := s.completed()
+	if err != nil {
+		return nil, err
+	}
+	return s.create(0)
+}
+
+func (s Spec) create(flags uint32) (*os.Process, error) {
+	attr := &syscall.SysProcAttr{CreationFlags: flags}
+	if s.Group {
+		attr.CreationFlags |= windows.CREATE_NEW_PROCESS_GROUP
+	}
+	system, err := windows.GetSystemDirectory()
+	if err != nil {
+		return nil, os.NewSyscallError("GetSystemDirectory", err)
+	}
+	var path string
+	if path, attr.CmdLine, err = batch(s.Path, s.Args, system+`\cmd.exe`); err != nil {
+		return nil, err
+	}
+	return os.StartProcess(path, s.Args, &os.ProcAttr{Dir: s.Dir, Env: s.Env, Files: s.Files[:], Sys: attr})
+}
+
+// Environ is the environment of this process.
+func Environ() []string { return os.Environ() }
 
 // waitUnreaped returns when the process has ended: its number means it as long as we have its handle.
 func waitUnreaped(p *os.Process) error {

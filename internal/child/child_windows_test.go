@@ -88,6 +88,26 @@ func TestTreeOfClosedChild(t *testing.T) {
 	assert.Equal(t, sys.Present, sys.Probe(c.PID()).Presence)
 }
 
+// A program that ran before the opening failed has ended, with all that it started, once that is said.
+func TestOpenedInPart(t *testing.T) {
+	files, out := streams(t)
+	c := start(t, program(t, files, "program:spawn", "", "program:block"))
+	job := windows.Handle(c.gate.job.Load())
+	const query, terminate = 0x4, 0x8 // JOB_OBJECT_QUERY, JOB_OBJECT_TERMINATE; not JOB_OBJECT_SET_ATTRIBUTES
+	var limited windows.Handle
+	require.NoError(t, windows.DuplicateHandle(windows.CurrentProcess(), job, windows.CurrentProcess(), &limited, query|terminate, false, 0))
+	c.gate.job.Store(uintptr(limited))
+	defer windows.CloseHandle(job) // which ends what is left
+
+	watch := gate{}
+	watch.job.Store(uintptr(job))
+	require.ErrorIs(t, c.Open(), windows.ERROR_ACCESS_DENIED)
+	left, err := watch.processes()
+	require.NoError(t, err)
+	assert.Empty(t, left)
+	out.rest()
+}
+
 func TestMissingProgram(t *testing.T) {
 	files, _ := streams(t)
 	path := filepath.Join(t.TempDir(), "missing.exe")
