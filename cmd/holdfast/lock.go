@@ -20,7 +20,8 @@ type lockVerb struct {
 func (*lockVerb) Help() string {
 	return `No other program that asks for FILE's lock has it while CMD runs. FILE itself need not exist, its directory must.
 CMD is looked up before anything is waited for, gets our standard streams, and the signals that are sent to us; we end as
-it ends, after the lock is released.
+it ends, after the lock is released. A key or the hang-up of the terminal reaches it once; what is sent to our whole process
+group, as timeout sends it, reaches it by itself and through us.
 
 The lock names CMD: if we are killed, it stays held until CMD ends, and the next contender takes it over. Processes that
 CMD leaves behind do not hold the lock. They are named in one warning: on Linux all of them, on Windows those that did not

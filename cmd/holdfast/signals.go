@@ -21,13 +21,14 @@ type signals struct {
 	endsItself bool                       // CMD is ended by whoever watches ctx: no signal that asks for the end is passed on
 
 	mu      sync.Mutex
+	hangsUp bool        // the terminal's hang-up is still to come, if it comes
 	command *os.Process // while CMD runs
 	kill    *time.Timer // once it was asked to end
 }
 
 func catchSignals() *signals {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	s := &signals{ctx: ctx, cancel: cancel}
+	s := &signals{ctx: ctx, cancel: cancel, hangsUp: inForeground()}
 	var caught []os.Signal
 	for _, sig := range slices.Concat(forwarded, survived) {
 		if !signal.Ignored(sig) {
@@ -47,8 +48,9 @@ func catchSignals() *signals {
 	return s
 }
 
-// handle passes sig on to CMD, except one from the terminal, which CMD got as well. A signal that asks to end counts for
-// us too; the others do so only while there is no CMD that could want them.
+// handle passes sig on to CMD, except one from the terminal, which CMD got as well. Whether others came to us alone is not
+// known: what signals our whole group by itself, as timeout does, reaches CMD twice. A signal that asks to end counts for us
+// too; the others do so only while there is no CMD that could want them.
 func (s *signals) handle(sig syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,13 +64,25 @@ func (s *signals) handle(sig syscall.Signal) {
 		}
 		return
 	case asksToEnd && s.endsItself:
-	case !fromTerminal(sig):
+	case !s.reachedCommand(sig):
 		_ = s.command.Signal(sig) // fails only if CMD has just ended
 	}
 	if asksToEnd {
 		s.cancel(killed{sig})
 		s.killLater(sig)
 	}
+}
+
+// reachedCommand reports whether sig came from the terminal, to CMD too.
+func (s *signals) reachedCommand(sig syscall.Signal) bool {
+	switch {
+	case fromTerminal(sig):
+		return inOurGroup(s.command.Pid)
+	case s.hangsUp && fromHangUp(sig):
+		s.hangsUp = false
+		return inOurGroup(s.command.Pid)
+	}
+	return false
 }
 
 // killLater has CMD killed if it has not ended in time after the first signal that asked it to.

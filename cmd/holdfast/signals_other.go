@@ -19,6 +19,12 @@ var (
 
 func fromTerminal(syscall.Signal) bool { return true }
 
+func fromHangUp(syscall.Signal) bool { return false }
+
+func inForeground() bool { return false }
+
+func inOurGroup(int) bool { return true }
+
 // dieBy returns: there is no dying by a signal, its exit code has to do.
 func dieBy(syscall.Signal) {}
 

@@ -31,9 +31,34 @@ var (
 // and so CMD as well. The sender is not known: one who sends INT or QUIT to us alone, while we are in the foreground, does
 // not reach CMD.
 func fromTerminal(sig syscall.Signal) bool {
-	if sig != syscall.SIGINT && sig != syscall.SIGQUIT {
-		return false
+	return (sig == syscall.SIGINT || sig == syscall.SIGQUIT) && inForeground()
+}
+
+// fromHangUp reports whether sig is taken for the end of the terminal that we were in the foreground of: that signals the
+// whole group, unless we lead the session, whose leader alone is told by the system. One who sends HUP to us alone, as the
+// first after the terminal has gone, does not reach CMD.
+func fromHangUp(sig syscall.Signal) bool {
+	session, err := unix.Getsid(0)
+	return sig == syscall.SIGHUP && err == nil && session != os.Getpid() && !hasTerminal()
+}
+
+// inOurGroup reports whether what signals our group signals that process.
+func inOurGroup(pid int) bool {
+	theirs, err := unix.Getpgid(pid)
+	return err == nil && theirs == unix.Getpgrp()
+}
+
+func hasTerminal() bool {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDONLY|unix.O_NOCTTY, 0)
+	if err != nil {
+		return !errors.Is(err, syscall.ENXIO)
 	}
+	tty.Close()
+	return true
+}
+
+// inForeground reports whether the terminal's keys signal our group.
+func inForeground() bool {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDONLY|unix.O_NOCTTY, 0)
 	if err != nil {
 		return false
@@ -43,8 +68,7 @@ func fromTerminal(sig syscall.Signal) bool {
 	if err != nil {
 		return false
 	}
-	ours, err := unix.Getpgid(0)
-	return err == nil && ours == foreground
+	return unix.Getpgrp() == foreground
 }
 
 // dieBy ends this process by sig; it returns only if that is not possible.

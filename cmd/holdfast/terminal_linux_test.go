@@ -31,15 +31,16 @@ type terminal struct {
 // onTerminal starts a command as the leader of a session on a terminal of so many columns.
 func onTerminal(t *testing.T, columns uint16, args ...string) *terminal {
 	t.Helper()
-	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0) // so that closing ends a read
 	if err != nil {
 		t.Skipf("no pseudo-terminals: %v", err)
 	}
+	keys := os.NewFile(uintptr(fd), "/dev/ptmx")
 	t.Cleanup(func() { keys.Close() })
-	require.NoError(t, unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
+	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	require.NoError(t, err)
-	require.NoError(t, unix.IoctlSetWinsize(int(keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+	require.NoError(t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
 	screen, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
 	defer screen.Close()
@@ -207,6 +208,36 @@ func TestCtrlCEachTime(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "SIGINT\nSIGTERM\n", string(text), "time %d", i)
 	}
+}
+
+// TestHangUpReachesCommandOnce: the end of the session has sent it to CMD as well; a second one is passed on.
+func TestHangUpReachesCommandOnce(t *testing.T) {
+	for range 10 {
+		dir := t.TempDir()
+		in := func(name string) string { return filepath.Join(dir, name) }
+		job := "tool ends -pid " + in("pid") + " 7 holdfast lock " + in("plan") + " -- tool catch " + in("ready") + " " + in("log") + " 7"
+		c := onTerminal(t, 80, "sh", "-c", job+"; exit $?")
+		require.NoError(t, toolUntil([]string{in("ready")}))
+		require.NoError(t, c.keys.Close())
+		require.NoError(t, toolUntil([]string{in("log"), "SIGHUP\n"}))
+		time.Sleep(20 * time.Millisecond) // a copy that must not come has had its time
+		assert.Equal(t, 1, strings.Count(content(t, in("log")), "SIGHUP\n"))
+		require.NoError(t, toolSignal([]string{"SIGHUP", in("pid")}))
+		require.NoError(t, toolUntil([]string{in("log"), "(?s)SIGHUP\n.*SIGHUP\n"}))
+		require.NoError(t, toolSignal([]string{"SIGTERM", in("pid")}))
+		require.NoError(t, eventually(func() (string, bool) { _, err := os.Lstat(in("plan.lock")); return "", err != nil }))
+		assert.Equal(t, "SIGHUP", c.ends())
+	}
+}
+
+// TestHangUpOfASessionThatWeLead: then only we are told.
+func TestHangUpOfASessionThatWeLead(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	c := onTerminal(t, 80, "holdfast", "lock", in("plan"), "--", "tool", "catch", in("ready"), in("log"), "7", "SIGHUP")
+	require.NoError(t, toolUntil([]string{in("ready")}))
+	require.NoError(t, c.keys.Close())
+	assert.Equal(t, "7", c.ends())
 }
 
 // TestCtrlCWhileWaiting: what was to become CMD dies of the same key, which is nobody's fault and not worth a line.

@@ -69,6 +69,31 @@ func TestTreeThatIsNotOurs(t *testing.T) {
 	assert.Empty(t, pids(Tree{}))
 }
 
+// A program that ran before the opening failed has ended, with all that is in its job, once that is said.
+func TestOpenedInPart(t *testing.T) {
+	files, out := streams(t)
+	below, err := StartUngated(program(t, files, "program:block")) // as if it had been started meanwhile
+	require.NoError(t, err)
+	out.pid()
+	c := start(t, program(t, files, "program:block"))
+	job := windows.Handle(c.gate.job.Load())
+	require.NoError(t, withHandle(below, func(h windows.Handle) error { return windows.AssignProcessToJobObject(job, h) }))
+	const query, terminate = 0x4, 0x8 // JOB_OBJECT_QUERY, JOB_OBJECT_TERMINATE; not JOB_OBJECT_SET_ATTRIBUTES
+	var limited windows.Handle
+	require.NoError(t, windows.DuplicateHandle(windows.CurrentProcess(), job, windows.CurrentProcess(), &limited, query|terminate, false, 0))
+	c.gate.job.Store(uintptr(limited))
+	all := gate{}
+	all.job.Store(uintptr(job))
+	defer all.close()
+
+	require.ErrorIs(t, c.Open(), windows.ERROR_ACCESS_DENIED)
+	left, err := all.processes()
+	require.NoError(t, err)
+	assert.Empty(t, left)
+	_, err = below.Wait()
+	require.NoError(t, err)
+}
+
 func TestTreeOfClosedChild(t *testing.T) {
 	files, out := streams(t)
 	c := start(t, program(t, files, "program:block"))
@@ -86,26 +111,6 @@ func TestTreeOfClosedChild(t *testing.T) {
 	assert.Equal(t, c.PID(), members[0].PID)
 	tree.Kill()
 	assert.Equal(t, sys.Present, sys.Probe(c.PID()).Presence)
-}
-
-// A program that ran before the opening failed has ended, with all that it started, once that is said.
-func TestOpenedInPart(t *testing.T) {
-	files, out := streams(t)
-	c := start(t, program(t, files, "program:spawn", "", "program:block"))
-	job := windows.Handle(c.gate.job.Load())
-	const query, terminate = 0x4, 0x8 // JOB_OBJECT_QUERY, JOB_OBJECT_TERMINATE; not JOB_OBJECT_SET_ATTRIBUTES
-	var limited windows.Handle
-	require.NoError(t, windows.DuplicateHandle(windows.CurrentProcess(), job, windows.CurrentProcess(), &limited, query|terminate, false, 0))
-	c.gate.job.Store(uintptr(limited))
-	defer windows.CloseHandle(job) // which ends what is left
-
-	watch := gate{}
-	watch.job.Store(uintptr(job))
-	require.ErrorIs(t, c.Open(), windows.ERROR_ACCESS_DENIED)
-	left, err := watch.processes()
-	require.NoError(t, err)
-	assert.Empty(t, left)
-	out.rest()
 }
 
 func TestMissingProgram(t *testing.T) {

@@ -53,9 +53,6 @@ func (m Mark) In(value string) bool {
 	return slices.ContainsFunc(strings.Fields(value), func(word string) bool { return strings.HasPrefix(word, m.Word) })
 }
 
-// isOurRoot reports whether the root is a child of ours, which is there until it is reaped, whatever a list says.
-func (t *Tree) isOurRoot() bool { return t.Root > 1 && t.Child != nil && t.Child.PID() == t.Root }
-
 // members picks a tree's processes out of all: marked says whether one has the mark. Neither we nor our parents are part
 // of a tree, though one of them may have a mark.
 func (t *Tree) members(all []sys.Listed, self int, marked func(sys.Listed) bool) []sys.Listed {

@@ -35,6 +35,9 @@ func described(pid int) Member { return Member{PID: pid, Command: sys.Describe(p
 // isThere reports whether a process or a group counts as running: nobody knows is not gone.
 func isThere(p sys.Presence) bool { return p != sys.Absent && p != sys.Exited }
 
+// isOurRoot reports whether the root is a child of ours, which is there until it is reaped, whatever a list says.
+func (t *Tree) isOurRoot() bool { return t.Root > 1 && t.Child != nil && t.Child.PID() == t.Root }
+
 // look lists the tree's processes as far as there is a list of processes.
 func (t *Tree) look() ([]sys.Listed, error) {
 	if t.Root == 0 && t.Group > 1 && syscall.Kill(-t.Group, 0) == syscall.ESRCH {

@@ -63,7 +63,7 @@ func startTime(pid int) uint64 {
 type stat [][]byte
 
 const (
-	statState    = 3 - 3
+	statState    = 0
 	statParent   = 4 - 3
 	statGroup    = 5 - 3
 	statStart    = 22 - 3
