@@ -2,7 +2,6 @@ package pluginrun
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -12,9 +11,7 @@ import (
 // begin starts the program behind its gate, records it, and opens the gate. After an error nothing runs and nothing is
 // recorded.
 func (op *operation) begin(ctx context.Context) error {
-	var random [8]byte
-	op.sys.random(random[:])
-	mark := profileMark(op.id) + hex.EncodeToString(random[:])
+	mark := profileMark(op.id) + op.token
 	if ctx.Err() != nil {
 		return op.cancelled(ctx)
 	}
@@ -22,7 +19,7 @@ func (op *operation) begin(ctx context.Context) error {
 		return &LostError{Dir: op.place.dir, Err: err}
 	}
 	var err error
-	if op.out, err = op.openLog(hex.EncodeToString(random[:3])); err != nil {
+	if op.out, err = op.openLog(op.token[:6]); err != nil {
 		return err
 	}
 	if err := op.start(mark); err != nil {
@@ -75,11 +72,17 @@ func (op *operation) startAs(path string, args []string, mark string) (err error
 	return nil
 }
 
-// unrecord removes our record.
+// unrecord removes our record, unless another has its place by now.
 func (op *operation) unrecord() {
+	defer op.closeRecord()
 	if err := op.sys.removeRecord(op.place.own(), op.record); err != nil && !sys.IsKind(err, sys.NotExist) {
 		op.log.warn("the record of a run that has stopped could not be removed", "path", op.place.record(), "err", err)
 	}
+}
+
+func (op *operation) closeRecord() {
+	op.record.close()
+	op.record.open = nil
 }
 
 // profileMark begins the words of all runs in a profile, whichever name it goes by.

@@ -193,7 +193,7 @@ func TestBackgroundChild(t *testing.T) {
 		assert.Equal(t, []int{child}, pids(r.Survivors))
 	}
 	assert.FileExists(t, place{dir}.record())
-	assert.NoFileExists(t, place{dir}.index(), "it has succeeded")
+	assert.Empty(t, copiesIn(t, dir), "it has succeeded")
 	assert.NoFileExists(t, place{dir}.manifest()+".lock")
 
 	_, err = shell(t, dir, "", LeftoverWait(0))
@@ -263,7 +263,7 @@ func TestSurvivors(t *testing.T) {
 	assert.Equal(t, -1, r.ExitCode)
 	assert.Equal(t, "changed\n", read(t, filepath.Join(dir, manifest)))
 	assert.FileExists(t, place{dir}.record())
-	assert.FileExists(t, place{dir}.index())
+	assert.Len(t, copiesIn(t, dir), 1)
 	assert.NoFileExists(t, place{dir}.manifest()+".lock")
 
 	require.NoError(t, syscall.Kill(program, syscall.SIGKILL))

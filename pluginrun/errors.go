@@ -2,6 +2,7 @@ package pluginrun
 
 import (
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +28,25 @@ func (e *Error) Error() string {
 
 // Unwrap returns the system's error.
 func (e *Error) Unwrap() error { return e.Err }
+
+// obstacle is something that is no file where a file has to be read or restored. It is left alone, whoever made it.
+type obstacle struct {
+	what string
+	err  error
+}
+
+func inTheWay(mode fs.FileMode, err error) error {
+	if mode.IsDir() {
+		return &obstacle{"a directory", err}
+	}
+	return &obstacle{"something that is no regular file", err}
+}
+
+func (o *obstacle) Error() string {
+	return o.what + " is in the way, and is not removed by us: move it away, and run again"
+}
+
+func (o *obstacle) Unwrap() error { return o.err }
 
 // ActiveError says that a recorded run did not stop within the wait for it. Nothing was changed.
 type ActiveError struct {

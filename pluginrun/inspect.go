@@ -1,6 +1,7 @@
 package pluginrun
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -40,7 +41,10 @@ func inspect(s system, dir string) (*State, error) {
 	}
 	state.Recorded, state.PID, state.Grouped, state.Since = seen.found, seen.run.pid, seen.run.grouped, seen.since
 	state.Verdict, state.Proof, state.Processes = seen.verdict, seen.proof, seen.processes
-	_, err = s.lstat(op.place.index())
-	state.Restore = err == nil
+	left, err := op.findCopies()
+	if err != nil {
+		return nil, err
+	}
+	state.Restore = slices.ContainsFunc(left, func(f found) bool { return f.indexed })
 	return state, nil
 }

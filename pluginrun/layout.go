@@ -7,7 +7,7 @@ const (
 	manifest   = "package.json"
 	ownDir     = ".plugin-manager"
 	recordName = "run.json"
-	copiesName = "restore"
+	copiesName = "restore"    // one directory in it for each run, named by its token
 	indexName  = "index.json" // written last, removed first: without it the copies are no copies
 	logsName   = "logs"
 )
@@ -20,8 +20,7 @@ func (p place) file(name string) string  { return filepath.Join(p.dir, name) }
 func (p place) own() string              { return filepath.Join(p.dir, ownDir) }
 func (p place) record() string           { return filepath.Join(p.own(), recordName) }
 func (p place) copies() string           { return filepath.Join(p.own(), copiesName) }
-func (p place) index() string            { return filepath.Join(p.copies(), indexName) }
-func (p place) copyOf(n string) string   { return filepath.Join(p.copies(), n) }
+func (p place) copiesOf(t string) string { return filepath.Join(p.copies(), t) }
 func (p place) logs() string             { return filepath.Join(p.own(), logsName) }
 func (p place) log(name string) string   { return filepath.Join(p.logs(), name) }
 func (p place) aside(name string) string { return filepath.Join(p.own(), copiesName+"-"+name) }

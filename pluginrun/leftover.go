@@ -16,7 +16,7 @@ const (
 // sighting is one look at the record and what was concluded.
 type sighting struct {
 	found     bool // there is a record
-	id        sys.FileID
+	id        recordID
 	run       recordedRun
 	verdict   Verdict
 	proof     string
@@ -42,14 +42,14 @@ func (op *operation) look() (sighting, error) {
 	if err != nil {
 		return sighting{}, &Error{"look at the record", op.place.record(), err}
 	}
-	if why := f.unfit(); why != "" {
-		return sighting{}, &RecordError{op.place.record(), why}
+	if !f.info.Regular() {
+		return sighting{}, &RecordError{op.place.record(), "it is not a regular file"}
 	}
 	r, why := parseRecord(f.data)
 	if why != "" {
 		return sighting{}, &RecordError{op.place.record(), why}
 	}
-	s := sighting{found: true, id: f.info.ID, run: r, since: f.info.ModTime}
+	s := sighting{found: true, id: recordID{file: f.info.ID, data: string(f.data)}, run: r, since: f.info.ModTime}
 	e := evidence{
 		run: r, groups: op.sys.hasGroups(), local: f.local, me: op.sys.self(), process: op.sys.probe, group: op.sys.probeGroup,
 	}
@@ -61,19 +61,11 @@ func (op *operation) look() (sighting, error) {
 	s.verdict, s.proof = judge(e)
 	if s.verdict == Running && !e.marked {
 		s.processes = op.sys.recorded(r)
+		if s.proof == processRuns && e.run.grouped && len(s.processes) == 0 && op.sys.inGroup(int(r.pid)) {
+			s.verdict, s.proof = Stopped, onlyOurselves
+		}
 	}
 	return s, nil
-}
-
-// unfit says why the file is not read; empty if it was.
-func (f recordFile) unfit() string {
-	switch {
-	case !f.info.Regular():
-		return "it is not a regular file"
-	case f.readErr != nil:
-		return "it cannot be read: " + f.readErr.Error()
-	}
-	return ""
 }
 
 // clear waits until the recorded run has stopped, finishes what it left to restore and removes its record. After an error

@@ -61,9 +61,18 @@ func read(t testing.TB, path string) string {
 func settled(t testing.TB, dir string) {
 	t.Helper()
 	p := place{dir}
-	for _, path := range []string{p.manifest() + ".lock", p.record(), p.index(), p.copyOf("0")} {
+	for _, path := range []string{p.manifest() + ".lock", p.record()} {
 		assert.NoFileExists(t, path)
 	}
+	assert.Empty(t, copiesIn(t, dir))
+}
+
+// copiesIn lists the copies that runs have left, and whatever else is where copies are.
+func copiesIn(t testing.TB, dir string) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(place{dir}.copies(), "*"))
+	require.NoError(t, err)
+	return all
 }
 
 // recordOf writes a record as Node does.

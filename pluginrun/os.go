@@ -21,6 +21,7 @@ type system interface {
 	hasGroups() bool
 	probe(pid int) sys.Process
 	probeGroup(pid int) sys.Presence
+	inGroup(pid int) bool // we, or a parent of ours
 	// pause returns nil after d, and the context's cause when it ends first.
 	pause(ctx context.Context, d time.Duration) error
 	after(d time.Duration, f func()) timer
@@ -28,12 +29,13 @@ type system interface {
 	lookPath(program string, env []string) (string, error)
 
 	makeDir(path string, perm fs.FileMode) error // and those above it; one that exists is fine
+	syncDir(path string) error
 	identify(dir string) (sys.FileID, error)
 	lock(ctx context.Context, path string, opts []filelock.Option) (lock, error)
 
 	openRecord(dir string) (recordFile, error) // kind NotExist: there is none
-	writeRecord(dir string, r recordedRun, start uint64) (sys.FileID, error)
-	removeRecord(dir string, id sys.FileID) error // only if it is this one still
+	writeRecord(dir string, r recordedRun, start uint64) (recordID, error)
+	removeRecord(dir string, id recordID) error // errOther: it is another one by now
 
 	lstat(path string) (sys.Info, error)
 	stat(path string) (fs.FileMode, error) // through links, and so does readFile
@@ -41,7 +43,8 @@ type system interface {
 	readLink(path string) (string, error)
 	symlink(target, path string) error // in the place of what is there
 	writeFile(path string, data []byte, exactly fs.FileMode, opts ...atomicwrite.Option) error
-	remove(path string, durably bool) error
+	remove(path string, durably bool) error // never a directory
+	removeDir(path string) error            // only an empty one
 	rename(from, to string) error
 	list(dir string) ([]string, error)
 	createLog(path string) (io.WriteCloser, error)
@@ -51,7 +54,7 @@ type system interface {
 	// marked lists the live processes whose environment has this mark, or a word that begins with it. An error means that
 	// there may be more of them, and so does one of members.
 	marked(mark string) ([]Process, error)
-	// recorded lists the live processes of a run that is not ours.
+	// recorded lists the live processes of a run that is not ours, but for us and our parents.
 	recorded(r recordedRun) []Process
 }
 
@@ -67,9 +70,22 @@ type lock interface {
 type recordFile struct {
 	info      sys.Info
 	data      []byte // as much as a record can have, and one byte
-	readErr   error
 	local     bool
 	attribute *attribute.Attribute // nil: there is none
+}
+
+// recordID tells one record from all others. The number of its file alone does not, unless the file is kept open: numbers
+// are used again, and a writer that does not rename may have written another record into this very file.
+type recordID struct {
+	file sys.FileID
+	data string
+	open io.Closer // nil: nothing is kept open
+}
+
+func (id recordID) close() {
+	if id.open != nil {
+		id.open.Close()
+	}
 }
 
 // start is what to start.

@@ -10,9 +10,15 @@ import (
 const (
 	hasGroups = false
 	canAsk    = false
+
+	// NTFS counts how often a number was used, in the number. An open file would keep others from opening it who do not
+	// share its removal, as most programs do not.
+	numbersReturn = false
 )
 
 func (osSystem) hasGroups() bool { return hasGroups }
+
+func (osSystem) inGroup(int) bool { return false }
 
 func (osSystem) isScript(error) bool { return false }
 

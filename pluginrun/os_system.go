@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -74,6 +75,30 @@ func (osSystem) lookPath(program string, env []string) (string, error) {
 
 func (osSystem) makeDir(path string, perm fs.FileMode) error { return os.MkdirAll(path, perm) }
 
+func (osSystem) removeDir(path string) error {
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return err
+	}
+	return os.Remove(path)
+}
+
+func (osSystem) syncDir(path string) error {
+	d, err := sys.OpenDir(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return synced(d.Sync())
+}
+
+// synced leaves out the answer of a file system that does not sync directories.
+func synced(err error) error {
+	if sys.IsKind(err, sys.Invalid, sys.Unsupported) {
+		return nil
+	}
+	return err
+}
+
 func (osSystem) identify(path string) (sys.FileID, error) {
 	d, err := sys.OpenDir(path)
 	if err != nil {
@@ -99,7 +124,7 @@ func (osSystem) openRecord(dir string) (recordFile, error) {
 	}
 	f, err := d.Open(recordName)
 	if err != nil {
-		return recordFile{info: info, readErr: err}, nil
+		return recordFile{}, err
 	}
 	defer f.Close()
 	var r recordFile
@@ -109,14 +134,13 @@ func (osSystem) openRecord(dir string) (recordFile, error) {
 	r.local = f.Local()
 	a, found, err := attribute.Read(f)
 	if err != nil {
-		r.readErr = err
-		return r, nil
+		return r, err
 	}
 	if found {
 		r.attribute = &a
 	}
-	r.data, r.readErr = io.ReadAll(io.LimitReader(reader{f}, longestRecord+1))
-	return r, nil
+	r.data, err = io.ReadAll(io.LimitReader(reader{f}, longestRecord+1))
+	return r, err
 }
 
 // reader gives a file's end the name that package io knows.
@@ -130,8 +154,9 @@ func (r reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// writeRecord publishes the record whole and durable; what had its name is gone.
-func (s osSystem) writeRecord(dir string, r recordedRun, start uint64) (id sys.FileID, err error) {
+// writeRecord publishes the record whole and durable, where there is none. The file stays open where its number may be used
+// again.
+func (s osSystem) writeRecord(dir string, r recordedRun, start uint64) (id recordID, err error) {
 	d, err := sys.OpenDir(dir)
 	if err != nil {
 		return id, err
@@ -144,22 +169,33 @@ func (s osSystem) writeRecord(dir string, r recordedRun, start uint64) (id sys.F
 	if err != nil {
 		return id, err
 	}
-	defer f.Close()
-	if id, err = fillRecord(f, r, start); err == nil {
-		err = d.Replace(f, temp, recordName)
+	id = recordID{data: string(r.append(nil)), open: f}
+	if id.file, err = fillRecord(f, id.data, r.pid, start); err == nil {
+		err = d.MoveNew(f, temp, recordName)
+		if err != nil && !sys.IsKind(err, sys.Exists) { // a file system, or a policy, that has only the other one
+			err = d.Replace(f, temp, recordName)
+		}
 	}
 	if err != nil {
 		_ = d.Remove(temp, f)
-		return id, err
+		id.close()
+		return recordID{}, err
 	}
-	if err := d.Sync(); err != nil && !sys.IsKind(err, sys.Invalid, sys.Unsupported) {
+	if err := synced(d.Sync()); err != nil {
 		_ = d.Remove(recordName, f)
-		return id, err
+		id.close()
+		return recordID{}, err
+	}
+	if !numbersReturn {
+		f.Close()
+		id.open = nil
 	}
 	return id, nil
 }
 
-func fillRecord(f *sys.File, r recordedRun, start uint64) (id sys.FileID, err error) {
+var errOther = errors.New("another run's is in its place")
+
+func fillRecord(f *sys.File, text string, pid int64, start uint64) (id sys.FileID, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return id, err
@@ -168,13 +204,13 @@ func fillRecord(f *sys.File, r recordedRun, start uint64) (id sys.FileID, err er
 		return id, err
 	}
 	child := sys.Me()
-	child.PID, child.Start = int(r.pid), start
+	child.PID, child.Start = int(pid), start
 	if child.BootKnown() {
 		a := attribute.New(child, info.ID.Dev, false, f.Local(), time.Now())
 		// A file system that refuses it leaves the record to be judged like a Node writer's.
 		_ = f.SetAttribute(attribute.Name, a.Append(nil))
 	}
-	for data := r.append(nil); len(data) > 0; {
+	for data := []byte(text); len(data) > 0; {
 		n, err := f.Write(data)
 		if err != nil {
 			return id, err
@@ -184,20 +220,18 @@ func fillRecord(f *sys.File, r recordedRun, start uint64) (id sys.FileID, err er
 	return info.ID, f.Sync()
 }
 
-func (osSystem) removeRecord(dir string, id sys.FileID) error {
-	d, err := sys.OpenDir(dir)
+// removeRecord looks, then removes by name. Between the two another run, which holds the lock that we have lost, may have
+// removed this record and renamed its own into place: we would then remove that one. It has to take all its steps up to
+// there between our two.
+func (s osSystem) removeRecord(dir string, id recordID) error {
+	r, err := s.openRecord(dir)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	info, err := d.Lstat(recordName)
-	if err != nil {
-		return err
+	if r.info.ID != id.file || string(r.data) != id.data {
+		return errOther
 	}
-	if info.ID != id {
-		return sys.Busy
-	}
-	return d.Remove(recordName, nil)
+	return s.remove(filepath.Join(dir, recordName), false)
 }
 
 func (osSystem) lstat(path string) (sys.Info, error) {
@@ -237,10 +271,7 @@ func (osSystem) remove(path string, durably bool) error {
 	if err := d.Remove(name, nil); err != nil || !durably {
 		return err
 	}
-	if err := d.Sync(); err != nil && !sys.IsKind(err, sys.Invalid, sys.Unsupported) {
-		return err
-	}
-	return nil
+	return synced(d.Sync())
 }
 
 func (osSystem) list(dir string) (names []string, err error) {

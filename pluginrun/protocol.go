@@ -2,6 +2,7 @@ package pluginrun
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/filelock"
-	"github.com/holdfast-go/holdfast/internal/child"
+	"github.com/holdfast-go/holdfast/internal/oneline"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -45,13 +46,14 @@ type operation struct {
 	id    sys.FileID // of the profile
 	path  string     // of the program
 	args  []string
+	token string // what tells this run from all others, in its mark and in the name of its copies
 	lock  lock
 
 	leftover *Leftover
 	copies   *copies
 	out      *output
 	child    process
-	record   sys.FileID
+	record   recordID
 	began    time.Time
 	result   *Result
 }
@@ -84,11 +86,12 @@ func (a *active) leave(id sys.FileID) {
 
 func run(ctx context.Context, s system, a *active, dir string, o options, args []string) (*Result, error) {
 	op := &operation{sys: s, opts: o, log: logger{o.logger}, place: place{dir}, args: args}
+	op.token = op.newToken()
 	if err := op.find(); err != nil {
 		return nil, err
 	}
 	if !a.enter(op.id) {
-		return nil, fmt.Errorf("%s: %w", dir, ErrReentrant)
+		return nil, op.reentrant()
 	}
 	defer a.leave(op.id)
 	if err := op.acquire(ctx); err != nil {
@@ -121,13 +124,43 @@ func (op *operation) find() error {
 	if op.id, err = op.sys.identify(op.place.dir); err != nil {
 		return &Error{"look at the profile's directory", op.place.dir, err}
 	}
-	ours := child.Mark{Variable: Variable, Word: profileMark(op.id)}
-	for _, v := range op.sys.environ() {
-		if words, ok := strings.CutPrefix(v, Variable+"="); ok && ours.In(words) {
-			return fmt.Errorf("%s: %w", op.place.dir, ErrReentrant)
-		}
+	if op.within() {
+		return op.reentrant()
 	}
 	return nil
+}
+
+// within reports whether we are part of a run in this profile that is on: our mark names it, and its copies are in their
+// place, as they are until it has succeeded or its files are restored. Nobody restores them while we live, if we are seen.
+// The mark alone says little: whatever a run has left behind keeps it.
+func (op *operation) within() bool {
+	for _, v := range op.sys.environ() {
+		words, found := strings.CutPrefix(v, Variable+"=")
+		if !found {
+			continue
+		}
+		for word := range strings.FieldsSeq(words) {
+			token, ours := strings.CutPrefix(word, profileMark(op.id))
+			if !ours || !isToken(token) {
+				continue
+			}
+			_, err := op.sys.lstat(filepath.Join(op.place.copiesOf(token), indexName))
+			if !sys.IsKind(err, sys.NotExist, sys.NotDirectory) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (op *operation) reentrant() error {
+	return fmt.Errorf("%s: %w", oneline.Path(op.place.dir), ErrReentrant)
+}
+
+func (op *operation) newToken() string {
+	var random [tokenSize]byte
+	op.sys.random(random[:])
+	return hex.EncodeToString(random[:])
 }
 
 func notRun(program string, err error) error {
@@ -163,10 +196,11 @@ func (op *operation) locked(ctx context.Context) error {
 	}
 	if err != nil {
 		if dropped := op.copies.drop(op); dropped != nil {
-			op.log.warn("copies could not be removed", "path", op.place.copies(), "err", dropped)
+			op.log.warn("copies could not be removed", "path", op.copies.dir, "err", dropped)
 		}
 		return err
 	}
 	defer op.child.close()
+	defer op.closeRecord()
 	return op.windUp(op.watch(ctx))
 }

@@ -2,103 +2,26 @@ package pluginrun
 
 import (
 	"bytes"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strconv"
 
 	"github.com/holdfast-go/holdfast/atomicwrite"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-var (
-	errNotLocal  = errors.New("not a name in the profile")
-	errIrregular = errors.New("not a regular file")
-	errNoIndex   = errors.New("not the index of copies that this program writes")
-)
-
-// copies are what the files were before a run. The index is written when all copies are there, and removed before any of
-// them: copies without an index are litter of a run that did not begin, or has succeeded.
-type copies struct {
-	Version int        `json:"version"`
-	Files   []copyFile `json:"files"`
-}
-
-// copyFile is one file as it was.
-type copyFile struct {
-	Name string `json:"name"`           // in the profile
-	Copy string `json:"copy,omitempty"` // in the directory of copies; empty: there was no such file
-	Mode string `json:"mode,omitempty"` // permission bits, octal
-	Link string `json:"link,omitempty"` // it was a symbolic link to this; copy and mode are what it led to
-}
-
-const copiesVersion = 1
-
-// copy writes down what the files are. After an error there is no index.
-func (op *operation) copy() error {
-	op.copies = &copies{Version: copiesVersion, Files: []copyFile{}}
-	if err := op.sys.makeDir(op.place.copies(), 0o700); err != nil {
-		return &Error{"make a directory", op.place.copies(), err}
-	}
-	for i, name := range op.opts.restore {
-		f, err := op.copyOne(name, strconv.Itoa(i))
-		if err != nil {
-			return err
-		}
-		op.copies.Files = append(op.copies.Files, f)
-	}
-	index, err := json.Marshal(op.copies)
-	if err == nil {
-		err = op.sys.writeFile(op.place.index(), append(index, '\n'), 0o600)
-	}
-	if err != nil {
-		return &Error{"write the index of copies", op.place.index(), err}
-	}
-	return nil
-}
-
-func (op *operation) copyOne(name, to string) (f copyFile, err error) {
-	path := op.place.file(name)
-	failure := func(err error) (copyFile, error) {
-		return f, &Error{"copy what the file is before the run", path, err}
-	}
-	f.Name = name
-	info, err := op.sys.lstat(path)
-	if sys.IsKind(err, sys.NotExist) {
-		return f, nil
-	}
-	mode := info.Mode
-	if err == nil && mode&fs.ModeSymlink != 0 {
-		if f.Link, err = op.sys.readLink(path); err == nil {
-			mode, err = op.sys.stat(path)
-		}
-	}
-	if err == nil && !mode.IsRegular() {
-		err = errIrregular
-	}
-	if err != nil {
-		return failure(err)
-	}
-	data, err := op.sys.readFile(path)
-	if err != nil {
-		return failure(err)
-	}
-	if err := op.sys.writeFile(op.place.copyOf(to), data, 0o600, atomicwrite.Sync(atomicwrite.SyncFile)); err != nil {
-		return failure(err)
-	}
-	f.Copy, f.Mode = to, fmt.Sprintf("%04o", mode.Perm())
-	return f, nil
-}
-
 // restore makes the files what they were, and returns the names of those that were something else. After an error the index
 // is still there, and the next run does it again.
 func (c *copies) restore(op *operation) (changed []string, err error) {
 	for _, f := range c.Files {
-		was, err := f.restore(op)
+		was, err := f.restore(op, c)
 		if err != nil {
-			return changed, &Error{"restore", op.place.file(f.Name), err}
+			path := op.place.file(f.Name)
+			if info, failed := op.sys.lstat(path); failed == nil && !info.Regular() && info.Mode&fs.ModeSymlink == 0 {
+				err = inTheWay(info.Mode, err)
+			}
+			return changed, &Error{"restore", path, err}
 		}
 		if was {
 			changed = append(changed, f.Name)
@@ -107,7 +30,7 @@ func (c *copies) restore(op *operation) (changed []string, err error) {
 	return changed, c.drop(op)
 }
 
-func (f copyFile) restore(op *operation) (changed bool, err error) {
+func (f copyFile) restore(op *operation, c *copies) (changed bool, err error) {
 	path := op.place.file(f.Name)
 	if f.Copy == "" {
 		err := op.sys.remove(path, true)
@@ -116,7 +39,7 @@ func (f copyFile) restore(op *operation) (changed bool, err error) {
 		}
 		return true, err
 	}
-	was, err := op.sys.readFile(op.place.copyOf(f.Copy))
+	was, err := op.sys.readFile(c.path(f.Copy))
 	if err != nil {
 		return false, err
 	}
@@ -155,48 +78,57 @@ func (f copyFile) isAsBefore(op *operation, path string, was []byte) bool {
 	return err == nil && bytes.Equal(is, was)
 }
 
-// drop removes the copies, the index first: once that has reached the disk, nothing will be restored from them.
-func (c *copies) drop(op *operation) error {
-	if err := op.sys.remove(op.place.index(), true); err != nil && !sys.IsKind(err, sys.NotExist) {
-		return &Error{"let go of what the files were before, so that the next run restores them: remove the index of copies", op.place.index(), err}
+// finishRestore restores what runs left that did not get to it, the oldest first: a later one has copied what it found.
+// There must be no run.
+func (op *operation) finishRestore() error {
+	left, err := op.findCopies()
+	if err != nil {
+		return err
 	}
-	for i := range c.Files {
-		path := op.place.copyOf(strconv.Itoa(i)) // one of an earlier run, too
-		if err := op.sys.remove(path, false); err != nil && !sys.IsKind(err, sys.NotExist) {
-			op.log.warn("a copy could not be removed", "path", path, "err", err)
+	for _, l := range left {
+		if !l.indexed {
+			op.sweep(l.dir)
+		} else if err := op.finishRestoreFrom(l.dir); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// setAside renames the copies, so that nobody restores from them.
-func (op *operation) setAside() (where string, err error) {
-	var random [6]byte
-	op.sys.random(random[:])
-	where = op.place.aside(hex.EncodeToString(random[:]))
-	if err := op.sys.rename(op.place.copies(), where); err != nil {
-		return "", &Error{"set the copies aside", op.place.copies(), err}
-	}
-	return where, nil
-}
-
-// finishRestore restores what a run left that did not get to it. There must be no run.
-func (op *operation) finishRestore() error {
-	data, err := op.sys.readFile(op.place.index())
-	if sys.IsKind(err, sys.NotExist) {
+func (op *operation) finishRestoreFrom(dir string) error {
+	dir = op.take(dir)
+	index := filepath.Join(dir, indexName)
+	data, err := op.sys.readFile(index)
+	if sys.IsKind(err, sys.NotExist) { // set aside
 		return nil
 	}
 	if err != nil {
-		return &Error{"read the index of copies", op.place.index(), err}
+		return &Error{"read the index of copies", index, err}
 	}
 	c, err := parseIndex(data)
 	if err != nil {
-		return &Error{"restore what an earlier run left", op.place.index(), err}
+		return &Error{"restore what an earlier run left", index, err}
 	}
+	c.dir = dir
 	changed, err := c.restore(op)
 	if err != nil {
 		return err
 	}
 	op.log.warn("restored files that a run had left half changed", "dir", op.place.dir, "files", changed)
 	return nil
+}
+
+// take renames a directory of copies to a name that only we know, and returns that. A run that has lost its lock may be
+// about to set its copies aside: without a directory of the old name it does not, and without one of the new name we do not
+// restore. Where the system refuses to rename, we restore all the same; so we do from an earlier version's.
+func (op *operation) take(dir string) string {
+	to := op.place.copiesOf(op.newToken())
+	if dir == op.place.copies() {
+		return dir
+	}
+	if err := op.sys.rename(dir, to); err != nil && !sys.IsKind(err, sys.NotExist) {
+		op.log.debug("copies are restored from where they are", "path", dir, "err", err)
+		return dir
+	}
+	return to
 }

@@ -287,24 +287,6 @@ func TestProgramsThatCannotRun(t *testing.T) {
 	assert.ErrorAs(t, err, new(*NotFoundError))
 }
 
-// A profile is made; one run at a time per process; a process of a run is told that it is one.
-func TestReentrant(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "new", "profile")
-	var inner error
-	_, err := shell(t, dir, "", OnStart(func(int) { _, inner = shell(t, dir, "") }))
-	require.NoError(t, err)
-	assert.ErrorIs(t, inner, ErrReentrant)
-	assert.ErrorIs(t, inner, filelock.ErrReentrant)
-
-	id, err := osSystem{}.identify(dir)
-	require.NoError(t, err)
-	t.Setenv(Variable, "0-0-1 "+profileMark(id)+"1234")
-	_, err = shell(t, dir, "")
-	assert.ErrorIs(t, err, ErrReentrant)
-	_, err = shell(t, profile(t), "")
-	assert.NoError(t, err, "another profile's")
-}
-
 func TestLockIsHeldByAnother(t *testing.T) {
 	dir := profile(t)
 	l, err := filelock.Acquire(context.Background(), filepath.Join(dir, manifest))

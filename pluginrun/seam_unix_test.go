@@ -52,12 +52,16 @@ func (s stepped) openRecord(dir string) (r recordFile, err error) {
 	return r, err
 }
 
-func (s stepped) writeRecord(dir string, r recordedRun, start uint64) (id sys.FileID, err error) {
+func (s stepped) writeRecord(dir string, r recordedRun, start uint64) (id recordID, err error) {
 	err = s.step("writeRecord", func() error { id, err = s.osSystem.writeRecord(dir, r, start); return err })
-	return id, err
+	if err != nil {
+		id.close()
+		return recordID{}, err
+	}
+	return id, nil
 }
 
-func (s stepped) removeRecord(dir string, id sys.FileID) error {
+func (s stepped) removeRecord(dir string, id recordID) error {
 	return s.step("removeRecord", func() error { return s.osSystem.removeRecord(dir, id) })
 }
 
@@ -77,6 +81,18 @@ func (s stepped) writeFile(path string, data []byte, exactly fs.FileMode, opts .
 
 func (s stepped) remove(path string, durably bool) error {
 	return s.step("remove", func() error { return s.osSystem.remove(path, durably) })
+}
+
+func (s stepped) removeDir(path string) error {
+	return s.step("removeDir", func() error { return s.osSystem.removeDir(path) })
+}
+
+func (s stepped) syncDir(path string) error {
+	return s.step("syncDir", func() error { return s.osSystem.syncDir(path) })
+}
+
+func (s stepped) rename(from, to string) error {
+	return s.step("rename", func() error { return s.osSystem.rename(from, to) })
 }
 
 func (s stepped) list(dir string) (names []string, err error) {

@@ -23,6 +23,7 @@ const (
 	noSuchGroup    = "no-such-group"
 	notReaped      = "not-reaped"
 	threadID       = "thread-id"
+	onlyOurselves  = "only-ourselves" // all that is left of the run is what asks for the next one
 	processRuns    = "process-runs"
 	otherUser      = "other-user"
 	markedProcess  = "marked-process"
