@@ -9,6 +9,7 @@ import (
 type logger struct{ to *slog.Logger }
 
 func (l logger) debug(msg string, args ...any) { l.say(slog.LevelDebug, msg, args) }
+func (l logger) info(msg string, args ...any)  { l.say(slog.LevelInfo, msg, args) }
 func (l logger) warn(msg string, args ...any)  { l.say(slog.LevelWarn, msg, args) }
 
 func (l logger) say(level slog.Level, msg string, args []any) {

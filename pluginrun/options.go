@@ -92,7 +92,11 @@ func KillAfter(d time.Duration) Option { return func(o *options) { o.killAfter =
 func Tail(bytes int) Option { return func(o *options) { o.tail = max(bytes, 0) } }
 
 // Output gets the output of a captured run while it runs, the two streams from two goroutines, which may be given one
-// writer only if that can be used by both. A writer that fails gets nothing more; the run goes on.
+// writer only if that can be used by both. A writer that fails gets nothing more; the run goes on, and its result says so.
+//
+// A writer that is slow makes the program wait. It does not make the end wait: what it has not taken two seconds after the
+// end of the tree it does not get. If it is in a call then, that goes on after Run has returned, and costs one goroutine
+// until the writer returns; whoever looks at what was written has to know that from ErrOutputStalled.
 func Output(stdout, stderr io.Writer) Option {
 	return func(o *options) { o.stdout, o.stderr = stdout, stderr }
 }
@@ -101,7 +105,8 @@ func Output(stdout, stderr io.Writer) Option {
 // pnpm-lock.yaml, package-lock.json and pnpm-workspace.yaml. One that was missing is removed.
 func Restore(names ...string) Option { return func(o *options) { o.restore = slices.Clone(names) } }
 
-// Logger receives what happens: debug for each step, warn for what a person should know. Nothing is logged without it.
+// Logger receives what happens: debug for each step, info for what the result says as well, warn for what else a person
+// should know. Nothing is logged without it.
 func Logger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
 
 // OnWait has f called before each pause of the wait for the lock; see filelock.OnWait.

@@ -18,8 +18,12 @@ type output struct {
 	tail    tail
 	logErr  error
 	started time.Time
-	last    atomic.Int64  // when something was printed last, in nanoseconds after started
-	done    chan struct{} // closed when both streams have ended
+	last    atomic.Int64 // when something was printed last, in nanoseconds after started
+	busy    atomic.Int32 // streams with something printed that is still to be kept or passed on
+	relays  []*relay
+	read    chan struct{} // closed when both streams have ended
+	done    chan struct{} // closed when they have, and were passed on
+	given   chan struct{} // closed when passing on is given up
 }
 
 // logTime begins the names of logs, in UTC; they sort by it.
@@ -27,8 +31,11 @@ const logTime = "20060102T150405.000Z"
 
 // openLog makes the log of a captured run, and removes the oldest of those that are too many.
 func (op *operation) openLog(random string) (*output, error) {
-	o := &output{done: make(chan struct{}), tail: tail{size: op.opts.tail}}
+	o := &output{
+		read: make(chan struct{}), done: make(chan struct{}), given: make(chan struct{}), tail: tail{size: op.opts.tail},
+	}
 	if op.opts.attached {
+		close(o.read)
 		close(o.done)
 		return o, nil
 	}
@@ -70,33 +77,71 @@ func (o *output) follow(op *operation) {
 	}
 	o.started = op.sys.now()
 	stdout, stderr := op.child.output()
+	failed := func(err error) { op.log.info("output cannot be passed on any more", "err", err) }
 	var both sync.WaitGroup
-	both.Go(func() { o.copy(op, stdout, op.opts.stdout) })
-	both.Go(func() { o.copy(op, stderr, op.opts.stderr) })
+	follow := func(from io.Reader, to io.Writer) {
+		r := relayTo(to, failed)
+		if r != nil {
+			o.relays = append(o.relays, r)
+		}
+		both.Go(func() { o.copy(op, from, r) })
+	}
+	follow(stdout, op.opts.stdout)
+	follow(stderr, op.opts.stderr)
 	go func() {
 		both.Wait()
+		close(o.read)
+		for _, r := range o.relays {
+			select {
+			case <-r.done:
+			case <-o.given:
+				return
+			}
+		}
 		close(o.done)
 	}()
 }
 
-func (o *output) copy(op *operation, from io.Reader, to io.Writer) {
-	buf := make([]byte, 32<<10)
+// copy keeps what is printed and hands it to the relay. A program that the relay keeps waiting is not silent.
+func (o *output) copy(op *operation, from io.Reader, to *relay) {
+	buf := make([]byte, mostRelayed)
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
-			o.last.Store(int64(op.sys.now().Sub(o.started)))
+			o.busy.Add(1)
 			o.keep(op, buf[:n])
 			if to != nil {
-				if _, err := to.Write(buf[:n]); err != nil {
-					op.log.warn("output cannot be passed on any more", "err", err)
-					to = nil
-				}
+				to.put(buf[:n])
 			}
+			o.last.Store(int64(op.sys.now().Sub(o.started)))
+			o.busy.Add(-1)
 		}
 		if err != nil {
-			return
+			break
 		}
 	}
+	if to != nil {
+		to.end()
+	}
+}
+
+// abandon gives up to pass on what was not taken yet, and reports whether there is any.
+func (o *output) abandon() (stalled bool) {
+	close(o.given)
+	for _, r := range o.relays {
+		stalled = r.abandon() || stalled
+	}
+	return stalled
+}
+
+// failure is why not all was passed on; nil if it was.
+func (o *output) failure() error {
+	for _, r := range o.relays {
+		if err := r.failure(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keep writes to log and tail. A log that fails, as on a full disk, gets nothing more; the run goes on.
@@ -113,6 +158,9 @@ func (o *output) keep(op *operation, p []byte) {
 
 // quiet is how long nothing was printed.
 func (o *output) quiet(now time.Time) time.Duration {
+	if o.busy.Load() > 0 {
+		return 0
+	}
 	return now.Sub(o.started) - time.Duration(o.last.Load())
 }
 

@@ -64,9 +64,12 @@ type Result struct {
 	Tail    []byte // the last part of the output, both streams; nil for an attached run
 	TailCut bool   // the output is longer than Tail
 	Log     string // the file with the whole output; empty for an attached run
-	// OutputCut says that the program has ended, but something still held its output open after two seconds: what was
-	// printed later is in no tail and no log.
+	// OutputCut says that the tree has ended, or that of it which could be ended, but two seconds later the output had not:
+	// something still held it open, and what that printed later is in no tail and no log; or OutputErr is ErrOutputStalled.
 	OutputCut bool
+	// OutputErr is why the writers of Output did not get all of the output: the error of one, or ErrOutputStalled; nil if
+	// they did, or all that was read before it was cut. Tail and log have it nevertheless.
+	OutputErr error
 
 	Restored  []string  // the files that are as they were before the run
 	Leftover  *Leftover // the recorded run that was waited for before this one; nil if there was none

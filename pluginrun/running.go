@@ -46,7 +46,7 @@ func (op *operation) watch(ctx context.Context) outcome {
 		return outcome{why, op.drain()}
 	}
 	op.child.closeOutput()
-	<-op.out.done
+	op.settleOutput(op.sys.now().Add(drainBound))
 	select {
 	case e := <-reaped:
 		op.ended(e)
@@ -88,21 +88,36 @@ func (op *operation) watchIdle() (silence <-chan struct{}, stop func()) {
 	return silent, func() { t.Stop() }
 }
 
-// drain waits for what outlasts the program, output and processes, for two seconds in all. It reports whether the tree is
-// gone.
+// drain waits for what outlasts the program, output, its taking, and processes, for two seconds in all. It reports whether
+// the tree is gone.
 func (op *operation) drain() (gone bool) {
 	deadline := op.sys.now().Add(drainBound)
 	gone = op.gone(deadline)
-	select {
-	case <-op.out.done:
-		return gone
-	default:
-	}
-	t := op.sys.after(deadline.Sub(op.sys.now()), op.child.closeOutput)
-	<-op.out.done
-	op.result.OutputCut = !t.Stop()
+	op.settleOutput(deadline)
 	return gone
 }
+
+// settleOutput waits until the output has ended and was taken, and from the deadline on does without the rest.
+func (op *operation) settleOutput(deadline time.Time) {
+	late := make(chan struct{})
+	t := op.sys.after(deadline.Sub(op.sys.now()), func() { close(late) })
+	defer t.Stop()
+	select {
+	case <-op.out.done:
+		return
+	case <-late:
+	}
+	op.result.OutputCut = true
+	if op.out.abandon() {
+		defer op.sys.after(catchUp, op.child.closeOutput).Stop()
+	} else {
+		op.child.closeOutput()
+	}
+	<-op.out.read
+}
+
+// catchUp is how long what was kept waiting by a writer may take to get into the log: it is in a pipe, and no more is.
+const catchUp = 100 * time.Millisecond
 
 // end asks the tree to end, kills what does not, and reports whether it is gone.
 func (op *operation) end() (gone bool) {
@@ -159,6 +174,7 @@ const secondLook = 5 * time.Millisecond
 func (op *operation) windUp(o outcome) error {
 	r := op.result
 	r.Tail, r.TailCut = op.out.end()
+	r.OutputErr = op.out.failure()
 	if o.err == nil && r.ExitCode == 0 {
 		return op.succeeded(o.gone)
 	}
@@ -197,7 +213,7 @@ func (op *operation) succeeded(gone bool) error {
 		op.unrecord()
 		return nil
 	}
-	op.log.warn("the run has ended, but something that it started goes on; its record stays as long",
+	op.log.info("the run has ended, but something that it started goes on; its record stays as long",
 		"path", op.place.record(), "processes", listed(op.result.Survivors))
 	return nil
 }
