@@ -54,7 +54,7 @@ func (op *operation) startAs(path string, args []string, mark string) (err error
 		dir: op.place.dir, attached: op.opts.attached, mark: mark,
 	})
 	if err != nil {
-		return &Error{"start a process for", op.opts.program, err}
+		return &StartError{op.opts.program, err}
 	}
 	pid := op.child.pid()
 	op.log.debug("recording the run", "path", op.place.record(), "pid", pid)
@@ -67,7 +67,7 @@ func (op *operation) startAs(path string, args []string, mark string) (err error
 	if err := op.child.open(); err != nil {
 		op.child.close()
 		op.unrecord()
-		return notRun(op.opts.program, err)
+		return op.notRun(path, err)
 	}
 	return nil
 }

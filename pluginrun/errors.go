@@ -104,18 +104,37 @@ func (e *RecordError) Error() string {
 	return fmt.Sprintf("%s names no run: %s; find out which program wrote it, and whether what it started still runs", oneline.Path(e.Record), e.Why)
 }
 
-// NotFoundError says that the program to run does not exist; a shell would end with 127. It unwraps to the system's error.
+// NotFoundError says that the program to run does not exist, or the interpreter that it names; a shell would end with 127. It
+// unwraps to the system's error.
 type NotFoundError struct {
 	Program string
+	Path    string // of the program, if it is there: its interpreter is missing
 	Err     error
 }
 
 func (e *NotFoundError) Error() string {
+	if e.Path != "" {
+		return fmt.Sprintf("cannot run %s: the interpreter that %s names is missing; install that", oneline.Path(e.Program), oneline.Path(e.Path))
+	}
 	return fmt.Sprintf("cannot run %s: it is not found; install it, or name it by its path", oneline.Path(e.Program))
 }
 
 // Unwrap returns the system's error.
 func (e *NotFoundError) Unwrap() error { return e.Err }
+
+// StartError says that the program to run is there, and was not started: it is no program or may not be executed, or the
+// system could not start a process. It unwraps to the system's error.
+type StartError struct {
+	Program string
+	Err     error
+}
+
+func (e *StartError) Error() string {
+	return fmt.Sprintf("cannot run %s: %v", oneline.Path(e.Program), e.Err)
+}
+
+// Unwrap returns the system's error.
+func (e *StartError) Unwrap() error { return e.Err }
 
 // IdleError says that a run was ended because it printed nothing for the idle limit.
 type IdleError struct {

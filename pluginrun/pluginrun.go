@@ -98,7 +98,8 @@ type Leftover struct {
 // nil.
 //
 // result is nil if nothing was started. The errors:
-//   - *[NotFoundError]: there is no such program. Nothing was waited for.
+//   - *[NotFoundError]: there is no such program, or its interpreter is missing; the former is known before anything is
+//     waited for. *[StartError]: it could not be started.
 //   - [ErrReentrant]: we are part of a run in this profile, or have one in this process.
 //   - filelock's: the lock of package.json could not be had. *[ActiveError]: a recorded run goes on. *[RecordError]: the
 //     record names no run. The profile is as it was; an unfinished restore of a stopped run may have been finished.

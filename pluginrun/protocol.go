@@ -98,7 +98,7 @@ func run(ctx context.Context, s system, a *active, dir string, o options, args [
 		return nil, err
 	}
 	err := op.locked(ctx)
-	if released := op.lock.Release(); released != nil { // what became of the run is settled
+	if released := op.lock.Release(); released != nil && !errors.Is(err, filelock.ErrLost) { // what became of the run is settled
 		op.log.warn("the lock was not released as it should be", "err", released)
 	}
 	return op.result, err
@@ -116,7 +116,7 @@ func (op *operation) find() error {
 	op.opts.env = env
 	var err error
 	if op.path, err = op.sys.lookPath(op.opts.program, env); err != nil {
-		return notRun(op.opts.program, err)
+		return op.notRun("", err)
 	}
 	if err := op.sys.makeDir(op.place.dir, 0o777); err != nil {
 		return &Error{"make the profile's directory", op.place.dir, err}
@@ -163,11 +163,17 @@ func (op *operation) newToken() string {
 	return hex.EncodeToString(random[:])
 }
 
-func notRun(program string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) || sys.IsKind(err, sys.NotDirectory) {
-		return &NotFoundError{program, err}
+// notRun is why the program was not started; path is where it was found, if it was.
+func (op *operation) notRun(path string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) && !sys.IsKind(err, sys.NotDirectory) {
+		return &StartError{op.opts.program, err}
 	}
-	return &Error{"run", program, err}
+	if path != "" {
+		if _, gone := op.sys.stat(path); gone != nil {
+			path = ""
+		}
+	}
+	return &NotFoundError{op.opts.program, path, err}
 }
 
 func (op *operation) acquire(ctx context.Context) (err error) {

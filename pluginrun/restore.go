@@ -114,7 +114,9 @@ func (op *operation) finishRestoreFrom(dir string) error {
 	if err != nil {
 		return err
 	}
-	op.log.warn("restored files that a run had left half changed", "dir", op.place.dir, "files", changed)
+	if len(changed) > 0 {
+		op.log.warn("restored files that a run had left half changed", "dir", op.place.dir, "files", changed)
+	}
 	return nil
 }
 

@@ -267,8 +267,9 @@ func TestProgramsThatCannotRun(t *testing.T) {
 		var missing *NotFoundError
 		if assert.Error(t, err, "%q", c.program); c.missing {
 			assert.ErrorAs(t, err, &missing, "%q", c.program)
+			assert.Equal(t, c.program == lost, missing.Path == lost, "%q: %v", c.program, err)
 		} else {
-			assert.ErrorAs(t, err, new(*Error), "%q", c.program)
+			assert.ErrorAs(t, err, new(*StartError), "%q", c.program)
 		}
 		settled(t, dir)
 	}

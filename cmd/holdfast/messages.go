@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -24,6 +25,10 @@ type messages struct {
 	mu       sync.Mutex
 	standing string // the line that is shown and can be rewritten; empty: none
 	midline  bool   // what passed last to the terminal does not end a line
+
+	patience time.Duration // how long a message may keep us waiting for who reads it; 0: as long as it takes
+	queue    sync.Mutex    // keeps messages in order
+	stuck    chan struct{} // closed when the message that took too long has been written; nil: none did
 }
 
 func newMessages(to *os.File) *messages {
@@ -32,14 +37,47 @@ func newMessages(to *os.File) *messages {
 
 // say writes one line. Whatever the text has in it that does not print is escaped.
 func (m *messages) say(format string, args ...any) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.wipe()
-	if m.midline {
-		fmt.Fprintln(m.to)
-		m.midline = false
+	m.inTime(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.wipe()
+		if m.midline {
+			fmt.Fprintln(m.to)
+			m.midline = false
+		}
+		fmt.Fprintf(m.to, "holdfast: %s\n", printable(fmt.Sprintf(format, args...)))
+	})
+}
+
+// inTime calls f, which may wait for who reads our standard error, as for a terminal that is held. Who is patient waits too;
+// else f goes on by itself, and as long as it does nothing more is said.
+func (m *messages) inTime(f func()) {
+	if m.patience == 0 {
+		f()
+		return
 	}
-	fmt.Fprintf(m.to, "holdfast: %s\n", printable(fmt.Sprintf(format, args...)))
+	m.queue.Lock()
+	defer m.queue.Unlock()
+	select {
+	case <-m.stuck:
+		m.stuck = nil
+	default:
+		if m.stuck != nil {
+			return
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	late := time.NewTimer(m.patience)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+		m.stuck = done
+	}
 }
 
 // detail is say for those who asked for more.
@@ -81,9 +119,11 @@ func (m *messages) rewrite(text string, width int) {
 
 // clear removes what rewrite showed last.
 func (m *messages) clear() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.wipe()
+	m.inTime(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.wipe()
+	})
 }
 
 func (m *messages) wipe() {

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -36,7 +34,8 @@ DIR/.plugin-manager/run.json: no two runs overlap, and none begins while somethi
 package manager's lockfiles are as they were before, one line says so, and its exit code or signal is ours. A signal that
 asks us to end, a run that is silent for longer than --idle-limit, and a lost lock (76) end CMD and all that it started;
 then those files are restored, unless the lock was lost or something cannot be ended (76). A run inside a run is refused
-at once (76).` + statusHelp
+at once (76). If CMD succeeds, and what it printed cannot be passed on, or is not taken within two seconds of its end, what
+it did stays, and 74 says so.` + statusHelp
 }
 
 func (v *runVerb) takes(command []string) { v.Command = command }
@@ -68,6 +67,7 @@ func (v *runVerb) Run(c *call) error {
 	r := &profileRun{c: c, dir: v.Dir, name: v.Command[0], attached: v.attached(), leftoverWait: time.Duration(v.LeftoverWait)}
 	defer r.stop()
 	c.signals.endsItself = true
+	c.patience = runPatience
 	result, err := pluginrun.New(v.Dir, append(r.options(),
 		pluginrun.LockWait(v.wait()), pluginrun.OnWait(h.waiting), pluginrun.OnAcquire(func(l *filelock.Lock) { h.acquired(l) }),
 		pluginrun.IdleLimit(time.Duration(v.IdleLimit)), pluginrun.KillAfter(time.Duration(v.KillAfter)),
@@ -78,6 +78,9 @@ func (v *runVerb) Run(c *call) error {
 	h.released(err)
 	return r.becameOf(result, end, h.refused(err))
 }
+
+// runPatience is how long a message of a run waits for its reader: a run ends, whoever does not read.
+const runPatience = time.Second
 
 func (v *runVerb) attached() bool {
 	switch {
@@ -153,62 +156,17 @@ func (r *profileRun) ended(result *pluginrun.Result) (end error) {
 // signalBase and a signal's number make the exit code of what the signal ended, as in a shell.
 const signalBase = 128
 
-// becameOf says what a person should know of a run, and returns how we end.
-func (r *profileRun) becameOf(result *pluginrun.Result, end, err error) error {
-	if result != nil {
-		r.sayOthers(result)
-	}
-	var step *pluginrun.Error
-	var missing *pluginrun.NotFoundError
-	switch {
-	case errors.As(err, &missing):
-		return cannotRun(r.name, missing.Err)
-	case errors.As(err, &step) && step.Path == r.name:
-		return cannotRun(r.name, step.Err)
-	case errors.Is(err, pluginrun.ErrReentrant):
-		return &failure{exitStuck, fmt.Sprintf("a run in %s is what we are part of: waiting for it would never end; start this one when that one has ended", r.dir)}
-	case err != nil:
-		return err
-	case end != nil:
-		r.c.say("%s", r.failed(result, end))
-		if cause := context.Cause(r.c.signals.ctx); cause != nil { // CMD was the first to know
-			return cause
-		}
-	}
-	return end
-}
-
 // sayOthers is about the run before this one, and about what this one left.
 func (r *profileRun) sayOthers(result *pluginrun.Result) {
 	if l := result.Leftover; l != nil && !r.c.quiet {
 		r.c.say("%s had the record of an earlier run, PID %d, which has stopped (%s): whatever that left half changed was restored first", r.dir, l.PID, l.Proof)
 	}
-	if result.OutputCut {
+	if result.OutputCut && result.OutputErr == nil {
 		r.c.say("%s has ended, but something that it started kept its output open: what that printed later is not shown", shortened(r.name, 40))
 	}
 	if len(result.Survivors) > 0 && result.ExitCode == 0 {
 		r.c.say("%s has ended and left behind %s: the next run in %s waits for that", shortened(r.name, 40), named(result.Survivors), r.dir)
 	}
-}
-
-// failed says how CMD failed, what that changed, and where to read on.
-func (r *profileRun) failed(result *pluginrun.Result, end error) string {
-	text := shortened(r.name, longestCommand)
-	var dead killed
-	if errors.As(end, &dead) {
-		text += " was ended by " + nameOf(dead.signal)
-	} else {
-		text += fmt.Sprintf(" failed with exit code %d", result.ExitCode)
-	}
-	if len(result.Restored) > 0 {
-		text += fmt.Sprintf("; restored %s in %s", strings.Join(result.Restored, ", "), r.dir)
-	} else {
-		text += fmt.Sprintf("; the manifest and the lockfiles in %s had not changed", r.dir)
-	}
-	if result.Log != "" {
-		text += "; its output is in " + result.Log
-	}
-	return text
 }
 
 // stillRunning says whom a run would overlap.
