@@ -14,8 +14,10 @@
 //
 //	DIR/package.json.lock             while a run is prepared, goes on or is wound up
 //	DIR/.plugin-manager/run.json      {"pid":N,"grouped":true}: from before the program begins until its whole tree is gone
-//	DIR/.plugin-manager/restore/      what manifest and lockfiles were: from before the program begins until it has
-//	                                  succeeded, or they were restored
+//	DIR/.plugin-manager/restore/*/    what manifest and lockfiles were, for each run: from before the program begins until
+//	                                  it has succeeded, or they were restored
+//	DIR/.plugin-manager/restore-*/    the same of runs that lost their lock: nobody restores from these; remove them when
+//	                                  you have looked
 //	DIR/.plugin-manager/logs/         the full output of the last runs, captured ones only
 //
 // # The tree
