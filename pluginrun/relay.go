@@ -8,7 +8,7 @@ import (
 
 // ErrOutputStalled says that a writer of [Output] did not take all that was printed in the two seconds that it has when the
 // tree has ended.
-var ErrOutputStalled = errors.New("it was not taken in time")
+var ErrOutputStalled = errors.New("the reader did not take it in time")
 
 // mostRelayed is how much may wait for a writer, and about as much is being written. It is in the order of a pipe's size:
 // more would only be more to wait for at the end.

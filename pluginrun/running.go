@@ -107,6 +107,11 @@ func (op *operation) settleOutput(deadline time.Time) {
 		return
 	case <-late:
 	}
+	select {
+	case <-op.out.done: // while we waited for processes
+		return
+	default:
+	}
 	op.result.OutputCut = true
 	if op.out.abandon() {
 		defer op.sys.after(catchUp, op.child.closeOutput).Stop()

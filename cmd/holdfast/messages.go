@@ -49,22 +49,26 @@ func (m *messages) say(format string, args ...any) {
 	})
 }
 
-// inTime calls f, which may wait for who reads our standard error, as for a terminal that is held. Who is patient waits too;
-// else f goes on by itself, and as long as it does nothing more is said.
+// inTime calls f, which may wait for who reads our standard error, as for a terminal that is held. If it takes too long it
+// goes on by itself, and as long as it does nothing more is said.
 func (m *messages) inTime(f func()) {
-	if m.patience == 0 {
-		f()
-		return
-	}
 	m.queue.Lock()
 	defer m.queue.Unlock()
 	select {
 	case <-m.stuck:
-		m.stuck = nil
 	default:
 		if m.stuck != nil {
 			return
 		}
+	}
+	m.stuck = m.await(f)
+}
+
+// await calls f. If that takes longer than we are patient, it returns what is closed when f returns.
+func (m *messages) await(f func()) (going chan struct{}) {
+	if m.patience == 0 {
+		f()
+		return nil
 	}
 	done := make(chan struct{})
 	go func() {
@@ -75,8 +79,9 @@ func (m *messages) inTime(f func()) {
 	defer late.Stop()
 	select {
 	case <-done:
+		return nil
 	case <-late.C:
-		m.stuck = done
+		return done
 	}
 }
 

@@ -107,6 +107,6 @@ func (p *progress) stop() {
 	p.mu.Unlock()
 	if over != nil {
 		close(over)
-		p.to.inTime(p.hidden.Wait)
+		p.to.await(p.hidden.Wait)
 	}
 }

@@ -37,9 +37,9 @@ const endless = "echo new >package.json; exec yes"
 // TestRunWhoseOutputNobodyReads: a signal ends it in time, and so does CMD's own end.
 func TestRunWhoseOutputNobodyReads(t *testing.T) {
 	for name, c := range map[string]struct{ script, end, said string }{
-		"asked to end": {endless, "SIGTERM", `^holdfast: its output was not all passed on: it was not taken in time; all of it is in \S+\.log\n` +
+		"asked to end": {endless, "SIGTERM", `^holdfast: its output was not all passed on: the reader did not take it in time; all of it is in \S+\.log\n` +
 			`holdfast: \S+: sh \(PID \d+\) was ended before it was done: ended by signal: terminated; its files are as before\n$`},
-		"CMD succeeds": {"head -c 100000 /dev/zero", "74", `^holdfast: sh has succeeded, and what it did stays; but its output was not all passed on: it was not taken in time; all of it is in \S+\.log\n$`},
+		"CMD succeeds": {"head -c 100000 /dev/zero", "74", `^holdfast: sh has succeeded, and what it did stays; but its output was not all passed on: the reader did not take it in time; all of it is in \S+\.log\n$`},
 		"CMD fails": {"head -c 100000 /dev/zero; echo new >package.json; exit 3", "3", `^holdfast: its output was not all passed on: .*\n` +
 			`holdfast: sh failed with exit code 3; restored package.json in .*\n$`},
 	} {
