@@ -75,7 +75,10 @@ func (op *operation) startAs(path string, args []string, mark string) (err error
 // unrecord removes our record, unless another has its place by now.
 func (op *operation) unrecord() {
 	defer op.closeRecord()
-	if err := op.sys.removeRecord(op.place.own(), op.record); err != nil && !sys.IsKind(err, sys.NotExist) {
+	switch err := op.sys.removeRecord(op.place.own(), op.record); {
+	case err == errOther:
+		op.log.info("the record is another run's by now, and stays", "path", op.place.record())
+	case err != nil && !sys.IsKind(err, sys.NotExist):
 		op.log.warn("the record of a run that has stopped could not be removed", "path", op.place.record(), "err", err)
 	}
 }
