@@ -45,7 +45,12 @@ func fromHangUp(sig syscall.Signal) bool {
 // inOurGroup reports whether what signals our group signals that process.
 func inOurGroup(pid int) bool {
 	theirs, err := unix.Getpgid(pid)
-	return err == nil && theirs == unix.Getpgrp()
+	return err == nil && theirs == ourGroup()
+}
+
+func ourGroup() int {
+	group, _ := unix.Getpgid(0) // nothing keeps us from knowing
+	return group
 }
 
 func hasTerminal() bool {
@@ -68,7 +73,7 @@ func inForeground() bool {
 	if err != nil {
 		return false
 	}
-	return unix.Getpgrp() == foreground
+	return foreground == ourGroup()
 }
 
 // dieBy ends this process by sig; it returns only if that is not possible.
