@@ -40,7 +40,7 @@ func TestUnansweredQuestions(t *testing.T) {
 			l, err := acquireFor(t, newStepped(refuse(kind, c.op)), newProcess(), path, Wait(0))
 			require.NoError(t, err, "%s: %v", c.op, kind)
 			taken, _ := l.Takeover()
-			assert.Equal(t, string(noSuchProcess), taken.Proof)
+			assert.Contains(t, []proof{noSuchProcess, notReaped}, proof(taken.Proof)) // what a system says of a handle that is open
 			require.NoError(t, l.Release())
 		}
 	}
