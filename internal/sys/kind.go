@@ -27,9 +27,9 @@ const (
 	NoLocks           // ENOLCK: no lock manager, or no memory for a lock, which says nothing about whether one is held
 	WouldBlock        // EAGAIN; Windows: a lock held by another handle
 	InUse             // Windows only: sharing violation, delete pending
-	NoProcess         // ESRCH
 	NoAttribute       // ENODATA, ENOATTR
 	OutOfRange        // ERANGE
+	NoProcess         // ESRCH
 )
 
 var kindText = [...]string{
