@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -220,13 +221,13 @@ func TestBackgroundChildOfAFailure(t *testing.T) {
 // stubborn is a system whose processes cannot be ended, and whose clock does not wait for them.
 type stubborn struct {
 	osSystem
-	offset time.Duration
+	offset atomic.Int64
 }
 
-func (s *stubborn) now() time.Time { return time.Now().Add(s.offset) }
+func (s *stubborn) now() time.Time { return time.Now().Add(time.Duration(s.offset.Load())) }
 
 func (s *stubborn) pause(context.Context, time.Duration) error {
-	s.offset += time.Second
+	s.offset.Add(int64(time.Second))
 	return nil
 }
 

@@ -61,7 +61,8 @@ func (op *operation) look() (sighting, error) {
 	s.verdict, s.proof = judge(e)
 	if s.verdict == Running && !e.marked {
 		s.processes = op.sys.recorded(r)
-		if s.proof == processRuns && e.run.grouped && len(s.processes) == 0 && op.sys.inGroup(int(r.pid)) {
+		// What a run has left behind may ask for the next one: it does not wait for itself.
+		if s.proof == processRuns && r.grouped && len(s.processes) == 0 && e.me.SeesAll && op.sys.inGroup(int(r.pid)) {
 			s.verdict, s.proof = Stopped, onlyOurselves
 		}
 	}
