@@ -501,7 +501,7 @@ func TestDebugLogTellsTheSteps(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, l.Release())
 	at := 0
-	for _, step := range []string{"publishing", "ending a dead holder's lock", "level=WARN", "acquired lock", "released lock"} {
+	for _, step := range []string{"publishing", "ending a dead holder's lock", "level=WARN", "acquired lock", "releasing lock"} {
 		n := strings.Index(out.String()[at:], step)
 		require.GreaterOrEqual(t, n, 0, "%s in\n%s", step, out.String())
 		at += n

@@ -93,7 +93,7 @@ func (l *Lock) end(err error) {
 	close(l.done)
 }
 
-func (l *Lock) release() error {
+func (l *Lock) release() (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
@@ -101,7 +101,13 @@ func (l *Lock) release() error {
 	}
 	l.ended = true
 	l.timer.Stop()
-	defer l.log.debug("released lock", "path", l.path) // last: what the handler does must not keep the lock
+	defer func() { err = l.letGo() }() // whatever the log's handler does
+	l.log.debug("releasing lock", "path", l.path)
+	return nil
+}
+
+// letGo removes the lock file, unless the lock was lost, and closes what was open.
+func (l *Lock) letGo() error {
 	defer l.dir.Close()
 	if l.err == nil {
 		l.verify()

@@ -59,7 +59,7 @@ func TestPanics(t *testing.T) {
 		"log: waiting":             {byAnother, panicAt("waiting for lock"), "waiting for lock"},
 		"log: publishing":          {free, panicAt("publishing"), "publishing"},
 		"log: acquired":            {free, panicAt("acquired lock"), "acquired lock"},
-		"log: released":            {free, panicAt("released lock"), "released lock"},
+		"log: releasing":           {free, panicAt("releasing lock"), "releasing lock"},
 		"log: about to take over":  {deadHolder, panicAt("ending a dead holder's lock"), "ending a dead holder's lock"},
 		"log: took over":           {deadHolder, panicAt("took over the lock of a dead holder: what it protects may be half done"), "took over the lock of a dead holder: what it protects may be half done"},
 		"log: adopted":             {deadClaimant, panicAt("adopted the claim of a dead claimant"), "adopted the claim of a dead claimant"},
