@@ -147,9 +147,11 @@ func (a *namedAcquisition) own(f *ownedFile, id sys.FileID) (*Takeover, error) {
 	if err := a.place.fits(info); err != nil {
 		return nil, misconfigured("use the lock file", a.full, err)
 	}
-	last, err := f.owner()
-	if err != nil {
-		return nil, misconfigured("use the lock file", a.full, err)
+	var last *owner
+	if info.Size > 0 {
+		if last, err = f.owner(); err != nil {
+			return nil, misconfigured("use the lock file", a.full, err)
+		}
 	}
 	if err := f.own(owner{a.sys.self().PID, a.sys.self().PIDSpace, a.sys.now()}); err != nil {
 		return nil, misconfigured("write the owner record", a.full, err)
