@@ -340,7 +340,8 @@ func programCount([]string) int {
 	asked := make(chan os.Signal, 10)
 	signal.Notify(asked, syscall.SIGTERM)
 	programBlock(nil)
-	fmt.Println(len(asked))
+	<-asked // it may be on its way still
+	fmt.Println(1 + len(asked))
 	return 0
 }
 
