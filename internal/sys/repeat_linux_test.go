@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -64,11 +65,9 @@ func TestInterrupted(t *testing.T) {
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)
 	interrupted := map[string]bool{}
-	for line := range strings.Lines(string(text)) {
-		if strings.Contains(line, "(INJECTED)") {
-			call := strings.Fields(line)[1]
-			interrupted[call[:strings.IndexByte(call, '(')]] = true
-		}
+	// 4242 fstat(3, … (INJECTED), or 4242 <... fstat resumed>… (INJECTED)
+	for _, match := range regexp.MustCompile(`(?m)^\d+ +(?:<\.\.\. )?(\w+).*\(INJECTED\)$`).FindAllSubmatch(text, -1) {
+		interrupted[string(match[1])] = true
 	}
 	same := map[string]string{"fstat": "newfstatat", "renameat": "renameat2"} // on some architectures
 	for _, call := range interruptible {
