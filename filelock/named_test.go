@@ -306,9 +306,10 @@ func TestNamedQueue(t *testing.T) {
 				assert.ErrorIs(t, err, stop)
 				assert.ErrorIs(t, err, context.Canceled)
 				assert.NotErrorIs(t, err, ErrUnavailable)
-				return
+			} else {
+				assert.NoError(t, err)
 			}
-			if assert.NoError(t, err) {
+			if err == nil {
 				order = append(order, i)
 				go mine.Release() // by another goroutine
 				<-mine.Done()

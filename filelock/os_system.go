@@ -37,12 +37,10 @@ func (osSystem) pause(ctx context.Context, d time.Duration, wake <-chan struct{}
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return nil
 	case <-wake:
-		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
+	return context.Cause(ctx) // also if it ended before we came to see that something else had happened
 }
 
 // osDir gives the calls that pass files the seam's types.

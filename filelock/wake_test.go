@@ -220,3 +220,18 @@ func TestCourtesyIsTold(t *testing.T) {
 	assert.Equal(t, []time.Duration{0, 200 * ms, 400 * ms, 600 * ms, 800 * ms}, told)
 	assert.Equal(t, 999*ms, s.virtual)
 }
+
+// A context that has ended ends the pause, whatever else has happened by the time that the waiter comes to look.
+func TestPauseOfAnEndedContext(t *testing.T) {
+	why := errors.New("ended")
+	ctx, end := context.WithCancelCause(context.Background())
+	wake := make(chan struct{})
+	close(wake)
+	assert.NoError(t, osSystem{}.pause(ctx, time.Hour, wake))
+	assert.NoError(t, osSystem{}.pause(ctx, 0, nil))
+	end(why)
+	for range 100 {
+		assert.ErrorIs(t, osSystem{}.pause(ctx, time.Hour, wake), why)
+		assert.ErrorIs(t, osSystem{}.pause(ctx, 0, nil), why)
+	}
+}
