@@ -193,15 +193,6 @@ func TestTree(t *testing.T) {
 		r := grow(t, 2, spawn, "session,leave", spawn, "bare,group", block)
 		consists(t, r.leaderless(t), r.pids)
 	})
-	t.Run("stopped", func(t *testing.T) {
-		r := grow(t, 2, spawn, "session", block)
-		for _, pid := range r.pids {
-			require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
-		}
-		r.tree.Terminate(Asked{})
-		assert.Empty(t, r.out.rest())
-		gone(t, r.tree)
-	})
 	t.Run("the first thread has ended", func(t *testing.T) {
 		r := grow(t, 1, spawn, "session,leave", "program:headless")
 		tree := r.leaderless(t)
