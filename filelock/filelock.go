@@ -26,6 +26,7 @@ package filelock
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 )
 
@@ -72,7 +73,7 @@ func TryAcquire(ctx context.Context, path string, opts ...Option) (*Lock, error)
 type Lock struct {
 	sys     system
 	process *process
-	log     logger
+	log     *slog.Logger
 	place   *place
 	dir     directory
 	path    string

@@ -65,7 +65,7 @@ func (l *Lock) verify() {
 	if l.cancel != nil {
 		l.cancel(l.err)
 	}
-	l.log.warn("lock was taken away while held", "path", l.path, "err", l.err)
+	l.log.Warn("lock was taken away while held", "path", l.path, "err", l.err)
 }
 
 func (l *Lock) found(err error) string {
@@ -102,7 +102,7 @@ func (l *Lock) release() (err error) {
 	l.ended = true
 	l.timer.Stop()
 	defer func() { err = l.letGo() }() // whatever the log's handler does
-	l.log.debug("releasing lock", "path", l.path)
+	l.log.Debug("releasing lock", "path", l.path)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package filelock
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 )
 
@@ -76,7 +77,7 @@ func (k kernelLocker) TryAcquire(ctx context.Context) (Lease, error) {
 type KernelLease struct {
 	sys    kernelSystem
 	table  *kernelTable
-	log    logger
+	log    *slog.Logger
 	file   lockFile
 	key    key
 	place  *place

@@ -44,7 +44,7 @@ func (l *KernelLease) verify() {
 	l.timer.Stop()
 	l.table.unhold(l)
 	l.end(&LostError{Path: l.path, Found: found})
-	l.log.warn("lock was taken away while held", "path", l.path, "err", l.err)
+	l.log.Warn("lock was taken away while held", "path", l.path, "err", l.err)
 }
 
 // end makes err the lease's answer and lets the next goroutine of this process go on, before anybody is told.
@@ -63,9 +63,7 @@ func (l *KernelLease) release() error {
 	l.ended = true
 	defer l.unwatch()
 	l.timer.Stop()
-	if l.log.to != nil {
-		l.log.debug("releasing lock", "path", l.path)
-	}
+	l.log.Debug("releasing lock", "path", l.path)
 	if l.err == nil {
 		l.verify()
 	}

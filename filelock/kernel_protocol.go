@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/oneline"
@@ -34,7 +35,7 @@ import (
 type kernelContender struct {
 	sys        kernelSystem
 	table      *kernelTable
-	log        logger
+	log        *slog.Logger
 	opts       options
 	root, path string // path is absolute if root is empty
 	full       string
@@ -61,7 +62,7 @@ func acquireKernel(ctx context.Context, s kernelSystem, t *kernelTable, where ke
 	if err != nil {
 		return nil, err
 	}
-	c := &kernelContender{sys: s, table: t, log: logger{o.logger}, opts: o, root: root, path: path, full: path, started: s.now()}
+	c := &kernelContender{sys: s, table: t, log: o.logger, opts: o, root: root, path: path, full: path, started: s.now()}
 	if root != "" {
 		c.full = below(root, path)
 	}
@@ -144,13 +145,13 @@ func (c *kernelContender) openFile() (lockFile, sys.Info, error) {
 
 func (c *kernelContender) create() (lockFile, error) {
 	const perm = 0o600
-	c.log.debug("creating lock file", "path", c.full)
+	c.log.Debug("creating lock file", "path", c.full)
 	f, err := c.sys.createLock(c.root, c.path, perm)
 	if err != nil {
 		return nil, err
 	}
 	_ = f.Chmod(perm) // whatever the umask; without it only this user is worse off
-	c.log.debug("created lock file", "path", c.full)
+	c.log.Debug("created lock file", "path", c.full)
 	return f, nil
 }
 
@@ -177,7 +178,7 @@ func (c *kernelContender) lock(ctx context.Context, f lockFile, id sys.FileID) e
 			return &HeldError{Path: c.full, Holder: c.holder(f, id), Waited: c.opts.spent(c.waited()), Kernel: true}
 		}
 		if c.watch == nil {
-			c.log.debug("waiting for lock", "path", c.full)
+			c.log.Debug("waiting for lock", "path", c.full)
 			if c.watch = watchClose(f); c.watch.works() {
 				continue // it may have been let go before the watch began
 			}
@@ -215,14 +216,12 @@ func (c *kernelContender) become(f lockFile, place *place) (*KernelLease, error)
 	if l.shared {
 		c.table.queues.leave(place) // for the readers behind
 	} else if err := (Metadata{c.sys.self().PID, c.table.sequence.Add(1)}).write(f, info.Size); err != nil {
-		c.log.warn("lock is held, and its metadata could not be written", "path", c.full, "err", err)
+		c.log.Warn("lock is held, and its metadata could not be written", "path", c.full, "err", err)
 	}
 	c.table.hold(l)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = c.sys.after(heartbeat, l.beat)
-	if c.log.to != nil {
-		c.log.debug("acquired lock", "path", l.path, "shared", l.shared, "waited", c.waited())
-	}
+	c.log.Debug("acquired lock", "path", l.path, "shared", l.shared, "waited", c.waited())
 	return l, nil
 }

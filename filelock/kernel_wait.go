@@ -118,11 +118,11 @@ func (c *kernelContender) tellWaiting(holder func() Holder) {
 		c.opts.onWait(holder())
 	}
 	waited := c.waited()
-	if c.said || waited < sayAfter || c.log.to == nil {
+	if c.said || waited < sayAfter {
 		return
 	}
 	c.said = true
 	h := holder()
-	c.log.info("still waiting for lock", "path", c.full, "pid", h.PID, "state", h.State, "why", h.Why,
+	c.log.Info("still waiting for lock", "path", c.full, "pid", h.PID, "state", h.State, "why", h.Why,
 		"command", h.Command, "since", h.Since, "waited", round(waited))
 }

@@ -109,7 +109,7 @@ func (n namedLocker) Acquire(ctx context.Context) (Lease, error) {
 		return nil, err
 	}
 	if t, ok := l.Takeover(); ok {
-		logger{n.opts.logger}.warn("the last holder ended without releasing the lock: what it protects may be half done",
+		n.opts.logger.Warn("the last holder ended without releasing the lock: what it protects may be half done",
 			"lock", n.name, "scope", n.scope, "pid", t.PID, "proof", t.Proof, "since", t.Since)
 	}
 	return l, nil

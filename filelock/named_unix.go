@@ -36,7 +36,7 @@ func (m namedFiles) acquire(ctx context.Context, n namedLocker) (namedLease, err
 		return nil, err
 	}
 	a := &namedAcquisition{
-		&kernelContender{sys: m.sys, table: n.table, log: logger{n.opts.logger}, opts: n.opts, full: p.path, started: m.sys.now()},
+		&kernelContender{sys: m.sys, table: n.table, log: n.opts.logger, opts: n.opts, full: p.path, started: m.sys.now()},
 		m, p,
 	}
 	l, err := a.compete(ctx)
@@ -114,11 +114,11 @@ func (a *namedAcquisition) openOnce() (*ownedFile, sys.FileID, error) {
 	defer dir.Close()
 	info, err := dir.Lstat(a.place.name)
 	if sys.IsKind(err, sys.NotExist) {
-		a.log.debug("creating lock file", "path", a.full)
+		a.log.Debug("creating lock file", "path", a.full)
 		if err := a.machine.create(dir, a.place); err != nil {
 			return nil, sys.FileID{}, misconfigured("make the lock file", a.full, rootFirst(err))
 		}
-		a.log.debug("created lock file", "path", a.full)
+		a.log.Debug("created lock file", "path", a.full)
 		info, err = dir.Lstat(a.place.name)
 	}
 	if err == nil {
@@ -171,7 +171,7 @@ func (a *namedAcquisition) become(f *ownedFile, place *place, taken *Takeover) *
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = a.sys.after(heartbeat, l.beat)
-	a.log.debug("acquired lock", "path", l.path, "waited", a.waited())
+	a.log.Debug("acquired lock", "path", l.path, "waited", a.waited())
 	return &fileLease{l, taken}
 }
 

@@ -3,6 +3,7 @@ package filelock
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -67,7 +68,7 @@ func (m namedMutexes) acquire(ctx context.Context, n namedLocker) (namedLease, e
 	if err != nil {
 		return nil, err
 	}
-	c := &contender{sys: m.sys, process: n.table.queues, log: logger{n.opts.logger}, opts: n.opts, name: p.name, started: m.sys.now()}
+	c := &contender{sys: m.sys, process: n.table.queues, log: n.opts.logger, opts: n.opts, name: p.name, started: m.sys.now()}
 	k := key{name: p.name}
 	if HeldBy(ctx, func(l Lease) bool { held, ok := l.(*mutexLease); return ok && held.place.key == k }) {
 		return nil, alreadyHeld(p.name)
@@ -94,17 +95,17 @@ func (m namedMutexes) acquire(ctx context.Context, n namedLocker) (namedLease, e
 		return nil, err
 	}
 	kept = true
-	c.log.debug("acquired lock", "path", p.name, "waited", m.sys.now().Sub(c.started))
+	c.log.Debug("acquired lock", "path", p.name, "waited", m.sys.now().Sub(c.started))
 	return l, nil
 }
 
 // open opens the mutex, and makes it if there is none.
 func (m namedMutexes) open(ctx context.Context, c *contender, p mutexPlace) (*sys.Mutex, error) {
 	for try := 1; ; try++ {
-		c.log.debug("creating mutex", "path", p.name)
+		c.log.Debug("creating mutex", "path", p.name)
 		mutex, err := sys.OpenMutex(p.name, p.descriptor)
 		if err == nil {
-			c.log.debug("created mutex", "path", p.name)
+			c.log.Debug("created mutex", "path", p.name)
 			return checked(mutex, p)
 		}
 		if try == mutexTries {
@@ -169,7 +170,7 @@ func awaitMutex(ctx context.Context, c *contender, own *sys.Ownership) error {
 			return &HeldError{Path: c.name, Holder: holder, Waited: c.opts.spent(waited), Kernel: true}
 		}
 		if !said {
-			c.log.debug("waiting for lock", "path", c.name)
+			c.log.Debug("waiting for lock", "path", c.name)
 		}
 		c.tellWaiting(func() Holder { return holder })
 		if c.sys.pause(ctx, min(longestPause, c.opts.wait-waited), own.Settled) != nil {
@@ -182,7 +183,7 @@ func awaitMutex(ctx context.Context, c *contender, own *sys.Ownership) error {
 type mutexLease struct {
 	queues *process
 	place  *place
-	log    logger
+	log    *slog.Logger
 	path   string
 	mutex  *sys.Mutex
 	own    *sys.Ownership
@@ -214,7 +215,7 @@ func (l *mutexLease) Release() error {
 	if l.err != nil {
 		return nil
 	}
-	l.log.debug("releasing lock", "path", l.path)
+	l.log.Debug("releasing lock", "path", l.path)
 	err := l.own.End()
 	l.mutex.Close()
 	l.err = ErrReleased

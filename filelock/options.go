@@ -19,10 +19,16 @@ type options struct {
 	shared     bool
 }
 
+// silent is the logger where nobody listens.
+var silent = slog.New(slog.DiscardHandler)
+
 func newOptions(opts []Option) options {
 	o := options{wait: DefaultWait}
 	for _, set := range opts {
 		set(&o)
+	}
+	if o.logger == nil {
+		o.logger = silent
 	}
 	return o
 }

@@ -3,6 +3,7 @@ package filelock
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"time"
@@ -45,7 +46,7 @@ import (
 type contender struct {
 	sys     system
 	process *process
-	log     logger
+	log     *slog.Logger
 	opts    options
 	dir     directory
 	dirPath string // as given, with its trailing separator; for messages
@@ -75,7 +76,7 @@ func acquire(ctx context.Context, s system, p *process, path string, o options) 
 		return nil, err
 	}
 	c := &contender{
-		sys: s, process: p, log: logger{o.logger}, opts: o,
+		sys: s, process: p, log: o.logger, opts: o,
 		dirPath: dirPath, name: base + lockSuffix, started: s.now(),
 	}
 	if ctx.Err() != nil {
@@ -98,7 +99,7 @@ func acquire(ctx context.Context, s system, p *process, path string, o options) 
 			_ = l.Release()
 		}
 	}()
-	c.log.debug("acquired lock", "path", l.path, "guarded", l.inode.guarded, "waited", s.now().Sub(c.started))
+	c.log.Debug("acquired lock", "path", l.path, "guarded", l.inode.guarded, "waited", s.now().Sub(c.started))
 	if o.onAcquire != nil {
 		o.onAcquire(l)
 	}
@@ -174,7 +175,7 @@ func (c *contender) contend(ctx context.Context, place *place) (*Lock, error) {
 			return nil, c.giveUp(block, waited)
 		}
 		if pace.last == 0 {
-			c.log.debug("waiting for lock", "path", c.lockPath(), "holder", c.blockedBy(block).PID)
+			c.log.Debug("waiting for lock", "path", c.lockPath(), "holder", c.blockedBy(block).PID)
 		}
 		c.tellWaiting(func() Holder { return c.blockedBy(block) })
 		w = c.watch(block)

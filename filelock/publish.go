@@ -45,7 +45,7 @@ type inode struct {
 // after every error nothing of ours has the name, and no temporary name is left. A prepared inode that lost its race is
 // kept in ready, if that is not nil, and used from there.
 func (c *contender) publish(name string, ready **inode) (*inode, error) {
-	c.log.debug("publishing", "path", c.dirPath+name)
+	c.log.Debug("publishing", "path", c.dirPath+name)
 	var err error
 	for f := c.form; f < forms; f++ {
 		var i *inode
@@ -126,7 +126,7 @@ func (c *contender) publishTemp(f form, name string) (*inode, error) {
 	}
 	if f == linked || c.means(temp, i.id) {
 		if err := c.dir.remove(temp, file); err != nil {
-			c.log.warn("temporary name could not be removed", "path", c.dirPath+temp, "err", err)
+			c.log.Warn("temporary name could not be removed", "path", c.dirPath+temp, "err", err)
 		}
 	}
 	return i, nil
@@ -137,7 +137,7 @@ func (c *contender) removeTemp(temp string, f file) {
 	err := c.dir.remove(temp, f)
 	f.Close()
 	if err != nil && !sys.IsKind(err, sys.NotExist) {
-		c.log.warn("temporary name could not be removed", "path", c.dirPath+temp, "err", err)
+		c.log.Warn("temporary name could not be removed", "path", c.dirPath+temp, "err", err)
 	}
 }
 
@@ -154,7 +154,7 @@ func (c *contender) publishExclusive(name string) (*inode, error) {
 		}
 		f.Close()
 		if stays != nil {
-			c.log.warn("incomplete lock could not be removed", "path", c.dirPath+name, "err", stays)
+			c.log.Warn("incomplete lock could not be removed", "path", c.dirPath+name, "err", stays)
 		}
 		return nil, err
 	}

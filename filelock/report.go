@@ -40,11 +40,11 @@ func (c *contender) tellWaiting(holder func() Holder) {
 		c.opts.onWait(holder())
 	}
 	waited := c.sys.now().Sub(c.started)
-	if c.said || waited < sayAfter || c.log.to == nil {
+	if c.said || waited < sayAfter {
 		return
 	}
 	c.said = true
 	h := holder()
-	c.log.info("still waiting for lock", "path", c.lockPath(), "pid", h.PID, "state", h.State, "why", h.Why,
+	c.log.Info("still waiting for lock", "path", c.lockPath(), "pid", h.PID, "state", h.State, "why", h.Why,
 		"command", h.Command, "since", h.Since, "waited", round(waited))
 }

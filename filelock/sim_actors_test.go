@@ -49,7 +49,7 @@ func (a *actor) enter(told bool) {
 // contender is a Go program that takes the lock once.
 func contenderScript(a *actor) {
 	a.removed = 0
-	l, err := acquire(context.Background(), a, a.table, simPath, options{wait: a.wait})
+	l, err := acquire(context.Background(), a, a.table, simPath, newOptions([]Option{Wait(a.wait)}))
 	if err != nil {
 		a.note(a, "gives up: %v", err)
 		return

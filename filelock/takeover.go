@@ -40,12 +40,12 @@ func (c *contender) takeOver(dead *sighting) (*inode, *obstacle, error) {
 		}
 	}()
 	if claim.whose != nil {
-		c.log.warn("adopted the claim of a dead claimant", "path", c.dirPath+claim.name, "pid", claim.whose.pid, "proof", claim.whose.proof)
+		c.log.Warn("adopted the claim of a dead claimant", "path", c.dirPath+claim.name, "pid", claim.whose.pid, "proof", claim.whose.proof)
 	}
 	if !c.stillDead(dead) {
 		return nil, &obstacle{lock: dead, asItself: c.cannotLook(dead)}, nil
 	}
-	c.log.debug("ending a dead holder's lock", "path", c.lockPath(), "pid", dead.pid)
+	c.log.Debug("ending a dead holder's lock", "path", c.lockPath(), "pid", dead.pid)
 	if claim.ours != nil && !c.sys.namesLinger() {
 		err = c.dir.replace(claim.file, claim.name, c.name)
 		if err == nil || c.means(c.name, claim.id) {
@@ -72,7 +72,7 @@ func (c *contender) takeOver(dead *sighting) (*inode, *obstacle, error) {
 func (c *contender) tookOver(dead *sighting) {
 	since := c.holder(dead).Since
 	c.taken = &Takeover{PID: dead.pid, Proof: string(dead.proof), Since: since}
-	c.log.warn("took over the lock of a dead holder: what it protects may be half done",
+	c.log.Warn("took over the lock of a dead holder: what it protects may be half done",
 		"path", c.lockPath(), "pid", dead.pid, "proof", dead.proof, "since", since)
 }
 
@@ -149,7 +149,7 @@ func (c *contender) dropClaim(claim *claimed) {
 	if c.means(claim.name, claim.id) {
 		if err := c.dir.remove(claim.name, claim.file); err != nil {
 			_ = claim.file.Unlock() // at once, so that it can be adopted
-			c.log.warn("claim could not be removed", "path", c.dirPath+claim.name, "err", err)
+			c.log.Warn("claim could not be removed", "path", c.dirPath+claim.name, "err", err)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (op *operation) startAs(path string, args []string, mark string) (err error
 		return &StartError{op.opts.program, err}
 	}
 	pid := op.child.pid()
-	op.log.debug("recording the run", "path", op.place.record(), "pid", pid)
+	op.log.Debug("recording the run", "path", op.place.record(), "pid", pid)
 	recorded := recordedRun{int64(pid), !op.opts.attached}
 	if op.record, err = op.sys.writeRecord(op.place.own(), recorded, op.sys.probe(pid).Start); err != nil {
 		op.child.abandon()
@@ -77,9 +77,9 @@ func (op *operation) unrecord() {
 	defer op.closeRecord()
 	switch err := op.sys.removeRecord(op.place.own(), op.record); {
 	case err == errOther:
-		op.log.info("the record is another run's by now, and stays", "path", op.place.record())
+		op.log.Info("the record is another run's by now, and stays", "path", op.place.record())
 	case err != nil && !sys.IsKind(err, sys.NotExist):
-		op.log.warn("the record of a run that has stopped could not be removed", "path", op.place.record(), "err", err)
+		op.log.Warn("the record of a run that has stopped could not be removed", "path", op.place.record(), "err", err)
 	}
 }
 

@@ -131,7 +131,7 @@ func (op *operation) sweep(dir string) {
 		err = op.sys.removeDir(dir)
 	}
 	if err != nil && !sys.IsKind(err, sys.NotExist) {
-		op.log.warn("copies that are not needed any more could not be removed", "path", dir, "err", err)
+		op.log.Warn("copies that are not needed any more could not be removed", "path", dir, "err", err)
 	}
 }
 

@@ -25,7 +25,7 @@ type State struct {
 func Inspect(dir string) (*State, error) { return inspect(osSystem{}, dir) }
 
 func inspect(s system, dir string) (*State, error) {
-	op := &operation{sys: s, place: place{dir}}
+	op := &operation{sys: s, log: silent, place: place{dir}}
 	state := &State{Record: op.place.record(), Verdict: Stopped}
 	var err error
 	op.id, err = s.identify(dir)

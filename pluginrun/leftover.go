@@ -79,7 +79,7 @@ func (op *operation) clear(ctx context.Context) error {
 	}
 	if s.found {
 		op.leftover = &Leftover{PID: s.run.pid, Grouped: s.run.grouped, Proof: s.proof, Waited: op.sys.now().Sub(started)}
-		op.log.info("found the record of a run that has stopped: its manager was killed, or had to leave it",
+		op.log.Info("found the record of a run that has stopped: its manager was killed, or had to leave it",
 			"path", op.place.record(), "pid", s.run.pid, "proof", s.proof)
 	}
 	if err := op.finishRestore(); err != nil {

@@ -50,6 +50,9 @@ type options struct {
 	onStart      func(pid int)
 }
 
+// silent is the logger where nobody listens.
+var silent = slog.New(slog.DiscardHandler)
+
 func newOptions(opts []Option) options {
 	o := options{
 		program: DefaultProgram, lockWait: DefaultLockWait, leftoverWait: DefaultLeftoverWait, killAfter: DefaultKillAfter,
@@ -57,6 +60,9 @@ func newOptions(opts []Option) options {
 	}
 	for _, set := range opts {
 		set(&o)
+	}
+	if o.logger == nil {
+		o.logger = silent
 	}
 	return o
 }

@@ -64,7 +64,7 @@ func (op *operation) removeOldLogs() {
 	slices.Sort(names)
 	for len(names) >= mostLogs {
 		if err := op.sys.remove(op.place.log(names[0]), false); err != nil {
-			op.log.warn("an old log could not be removed", "path", op.place.log(names[0]), "err", err)
+			op.log.Warn("an old log could not be removed", "path", op.place.log(names[0]), "err", err)
 		}
 		names = names[1:]
 	}
@@ -77,7 +77,7 @@ func (o *output) follow(op *operation) {
 	}
 	o.started = op.sys.now()
 	stdout, stderr := op.child.output()
-	failed := func(err error) { op.log.info("output cannot be passed on any more", "err", err) }
+	failed := func(err error) { op.log.Info("output cannot be passed on any more", "err", err) }
 	var both sync.WaitGroup
 	follow := func(from io.Reader, to io.Writer) {
 		r := relayTo(to, failed)
@@ -151,7 +151,7 @@ func (o *output) keep(op *operation, p []byte) {
 	o.tail.add(p)
 	if o.logErr == nil {
 		if _, o.logErr = o.log.Write(p); o.logErr != nil {
-			op.log.warn("output cannot be logged any more", "path", o.path, "err", o.logErr)
+			op.log.Warn("output cannot be logged any more", "path", o.path, "err", o.logErr)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (o *output) discard(op *operation) {
 	}
 	o.log.Close()
 	if err := op.sys.remove(o.path, false); err != nil {
-		op.log.warn("an empty log could not be removed", "path", o.path, "err", err)
+		op.log.Warn("an empty log could not be removed", "path", o.path, "err", err)
 	}
 }
 

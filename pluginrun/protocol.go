@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ import (
 type operation struct {
 	sys   system
 	opts  options
-	log   logger
+	log   *slog.Logger
 	place place
 	id    sys.FileID // of the profile
 	path  string     // of the program
@@ -85,7 +86,7 @@ func (a *active) leave(id sys.FileID) {
 }
 
 func run(ctx context.Context, s system, a *active, dir string, o options, args []string) (*Result, error) {
-	op := &operation{sys: s, opts: o, log: logger{o.logger}, place: place{dir}, args: args}
+	op := &operation{sys: s, opts: o, log: o.logger, place: place{dir}, args: args}
 	op.token = op.newToken()
 	if err := op.find(); err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func run(ctx context.Context, s system, a *active, dir string, o options, args [
 	}
 	err := op.locked(ctx)
 	if released := op.lock.Release(); released != nil && !errors.Is(err, filelock.ErrLost) { // what became of the run is settled
-		op.log.warn("the lock was not released as it should be", "err", released)
+		op.log.Warn("the lock was not released as it should be", "err", released)
 	}
 	return op.result, err
 }
@@ -202,7 +203,7 @@ func (op *operation) locked(ctx context.Context) error {
 	}
 	if err != nil {
 		if dropped := op.copies.drop(op); dropped != nil {
-			op.log.warn("copies could not be removed", "path", op.copies.dir, "err", dropped)
+			op.log.Warn("copies could not be removed", "path", op.copies.dir, "err", dropped)
 		}
 		return err
 	}

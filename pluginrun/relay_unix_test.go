@@ -115,7 +115,7 @@ func TestLateReader(t *testing.T) {
 // Who waits for the reader is not silent, however long.
 func TestWaitingIsNotSilence(t *testing.T) {
 	reader := newStalled(t)
-	op := &operation{sys: osSystem{}}
+	op := &operation{sys: osSystem{}, log: silent}
 	o := &output{log: discarding{}, started: time.Now()}
 	r := relayTo(reader, func(error) {})
 	read := make(chan struct{})

@@ -115,7 +115,7 @@ func (op *operation) finishRestoreFrom(dir string) error {
 		return err
 	}
 	if len(changed) > 0 {
-		op.log.warn("restored files that a run had left half changed", "dir", op.place.dir, "files", changed)
+		op.log.Warn("restored files that a run had left half changed", "dir", op.place.dir, "files", changed)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (op *operation) take(dir string) string {
 		return dir
 	}
 	if err := op.sys.rename(dir, to); err != nil && !sys.IsKind(err, sys.NotExist) {
-		op.log.debug("copies are restored from where they are", "path", dir, "err", err)
+		op.log.Debug("copies are restored from where they are", "path", dir, "err", err)
 		return dir
 	}
 	return to

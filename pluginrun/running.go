@@ -40,7 +40,7 @@ func (op *operation) watch(ctx context.Context) outcome {
 	case <-op.lock.Done():
 		why = op.lock.Err()
 	}
-	op.log.debug("ending the run", "pid", op.child.pid(), "why", why)
+	op.log.Debug("ending the run", "pid", op.child.pid(), "why", why)
 	if op.end() {
 		op.ended(<-reaped)
 		return outcome{why, op.drain()}
@@ -218,7 +218,7 @@ func (op *operation) succeeded(gone bool) error {
 		op.unrecord()
 		return nil
 	}
-	op.log.info("the run has ended, but something that it started goes on; its record stays as long",
+	op.log.Info("the run has ended, but something that it started goes on; its record stays as long",
 		"path", op.place.record(), "processes", listed(op.result.Survivors))
 	return nil
 }
