@@ -12,7 +12,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-go/holdfast/internal/testenv"
 )
+
+const nobody = 65534
 
 // unprivileged returns a directory that a user without privileges owns, and how that user runs the command there.
 func unprivileged(t *testing.T) (dir string, run func(args ...string) (said, end string)) {
@@ -31,7 +35,6 @@ func unprivileged(t *testing.T) (dir string, run func(args ...string) (said, end
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	var as *syscall.SysProcAttr
 	if os.Geteuid() == 0 {
-		const nobody = 65534
 		require.NoError(t, os.Chown(dir, nobody, nobody))
 		as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
@@ -81,4 +84,28 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// notOurs makes the directory one in which only its owner removes a file: who runs the command there removes its own only.
+func notOurs(t *testing.T, dir string) {
+	t.Helper()
+	require.NoError(t, os.Chown(dir, 0, 0))
+	require.NoError(t, os.Chmod(dir, 0o777|os.ModeSticky))
+}
+
+// TestClaimNotRemoved: it stays in the way of Node contenders, so that it is named without -v.
+func TestClaimNotRemoved(t *testing.T) {
+	testenv.Root(t)
+	dir, run := unprivileged(t)
+	notOurs(t, dir)
+	lock, claim := filepath.Join(dir, "plan.lock"), filepath.Join(dir, "plan.lock.takeover-4225294e0b1c4799")
+	for _, file := range []string{lock, claim} {
+		require.NoError(t, os.WriteFile(file, []byte("2147483647\n"), 0o644))
+	}
+	require.NoError(t, os.Chown(lock, nobody, nobody))
+	said, end := run("lock", "-n", filepath.Join(dir, "plan"), "--", "true")
+	assert.Equal(t, "0", end, said)
+	assert.Regexp(t, `^holdfast: claim could not be removed path=\S+plan\.lock\.takeover-4225294e0b1c4799 err="operation not permitted"\n`+
+		`holdfast: took over the lock of PID 2147483647, which has exited: \S+plan may be half done\n$`, said)
+	assert.FileExists(t, claim)
 }

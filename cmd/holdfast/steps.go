@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime"
+	"slices"
 	"strings"
 )
 
-// steps is a log handler: each thing that the packages log is a message, with key=value as often as needed. Warnings of
-// package pluginrun are for everybody, all else is for those who asked for more: what package filelock warns of, a takeover
-// or a loss, the verbs say in words of their own.
+// steps is a log handler: each thing that the packages log is a message, with key=value as often as needed. Warnings are for
+// everybody, except those that the verbs say in words of their own, all else is for those who asked for more.
 type steps struct {
 	to   *messages
 	with string // the attributes of all records
@@ -21,7 +20,7 @@ func (s steps) Enabled(_ context.Context, level slog.Level) bool {
 }
 
 func (s steps) Handle(_ context.Context, r slog.Record) error {
-	if !s.to.verbose && !isOfRun(r) {
+	if !s.to.verbose && isSaidByVerbs(r) {
 		return nil
 	}
 	text := r.Message + s.with
@@ -33,10 +32,11 @@ func (s steps) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// isOfRun reports whether package pluginrun logged r.
-func isOfRun(r slog.Record) bool {
-	from, _ := runtime.CallersFrames([]uintptr{r.PC}).Next()
-	return strings.Contains(from.Function, "/pluginrun.")
+// saidByVerbs are the beginnings of what package filelock says of a takeover and of a loss.
+var saidByVerbs = []string{"took over the lock", "adopted the claim", "lock was taken away"}
+
+func isSaidByVerbs(r slog.Record) bool {
+	return slices.ContainsFunc(saidByVerbs, func(text string) bool { return strings.HasPrefix(r.Message, text) })
 }
 
 func (s steps) WithAttrs(attrs []slog.Attr) slog.Handler {
