@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 
 	"github.com/holdfast-go/holdfast/atomicwrite"
@@ -47,10 +48,17 @@ func (v *editVerb) Run(c *call) error {
 	h := v.hold(c, v.File, os.Getpid())
 	defer h.stop()
 	mode, opts := v.options()
-	err = atomicwrite.Update(h.ctx, v.File, mode, func(old []byte, exists bool) ([]byte, error) {
-		return v.edited(c, cmd, old, exists)
+	made := false
+	err = atomicwrite.Update(h.ctx, v.File, mode, func(old []byte, exists bool) (next []byte, err error) {
+		next, err = v.edited(c, cmd, old, exists)
+		made = err == nil
+		return next, err
 	}, append(opts, atomicwrite.Locking(h.options()...))...)
 	h.released(err)
+	var failed *atomicwrite.Error
+	if made && err != nil && !errors.As(err, &failed) {
+		return &unreleased{v.File, err}
+	}
 	return h.refused(err)
 }
 

@@ -135,7 +135,10 @@ func sentence(err error) string {
 	var surviving *pluginrun.SurvivorsError
 	var lostRun *pluginrun.LostError
 	var lost *filelock.LostError
+	var replaced *unreleased
 	switch {
+	case errors.As(err, &replaced):
+		return fmt.Sprintf("%s; %s had its new content by then", sentence(replaced.err), replaced.file)
 	case errors.As(err, &surviving) && len(surviving.Processes) == 0:
 		return surviving.Error()
 	case errors.As(err, &surviving):

@@ -40,6 +40,8 @@ func TestOutcome(t *testing.T) {
 		{"unproven claim", held["stuck claim"], exitStuck},
 		{"dead holder's lock, not to be removed", held["undeletable"], exitNotPermitted},
 		{"lost", fmt.Errorf("update: %w", &filelock.LostError{}), exitStuck},
+		{"not released, though replaced", &unreleased{"f", step(sys.NotPermitted)}, exitNotPermitted},
+		{"lost, though replaced", &unreleased{"f", &filelock.LostError{}}, exitStuck},
 		{"path", filelock.ErrInvalidPath, exitUsage},
 		{"irregular", &atomicwrite.Error{Err: atomicwrite.ErrIrregular}, exitCannotCreate},
 		{"no directory", step(sys.NotExist), exitCannotCreate},

@@ -66,6 +66,7 @@ func TestMessages(t *testing.T) {
 		"empty":              r.refuseEmpty(longPath, "the command printed nothing", 0),
 		"nested":             nested(longPath, nestedIn),
 		"lost":               &filelock.LostError{Path: longPath + ".lock", Found: "PID 2147483647 has it now"},
+		"unreleased":         &unreleased{longPath, &filelock.LostError{Path: longPath + ".lock", Found: "PID 2147483647 has it now"}},
 		"step":               &filelock.Error{Op: "open the directory to lock in", Path: longPath, Err: syscall.ENOENT},
 		"writing":            &atomicwrite.Error{Op: "create a temporary file in the directory", Path: longPath, Err: syscall.ENOSPC},
 		"joined":             errors.Join(&atomicwrite.Error{Op: "read it", Path: longPath, Err: syscall.EIO}, filelock.ErrLost),

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -108,4 +109,30 @@ func TestClaimNotRemoved(t *testing.T) {
 	assert.Regexp(t, `^holdfast: claim could not be removed path=\S+plan\.lock\.takeover-4225294e0b1c4799 err="operation not permitted"\n`+
 		`holdfast: took over the lock of PID 2147483647, which has exited: \S+plan may be half done\n$`, said)
 	assert.FileExists(t, claim)
+}
+
+// TestReplacedAndNotReleased: whoever reads that the lock stays has to know that the content is the new one.
+func TestReplacedAndNotReleased(t *testing.T) {
+	testenv.Root(t)
+	for _, verb := range [][]string{{"edit", "--create", "old"}, {"write", "--lock"}} {
+		t.Run(verb[0], func(t *testing.T) {
+			dir, run := unprivileged(t)
+			notOurs(t, dir)
+			file, begun := filepath.Join(dir, "plan"), filepath.Join(dir, "begun")
+			var others sync.WaitGroup
+			others.Go(func() {
+				assert.NoError(t, toolUntil([]string{begun}))
+				assert.NoError(t, os.Chown(file+".lock", 0, 0))
+				assert.NoError(t, toolMake([]string{filepath.Join(dir, "go"), "x"}))
+			})
+			script := "echo x >begun; while [ ! -e go ]; do sleep 0.01; done; echo new"
+			said, end := run(append(verb, file, "--", "/bin/sh", "-c", script)...)
+			others.Wait()
+			assert.Equal(t, "77", end, said)
+			assert.Regexp(t, `^holdfast: \S+plan\.lock: cannot remove the lock at release: operation not permitted; \S+plan had its new content by then\n$`, said)
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.Equal(t, "new\n", string(text))
+		})
+	}
 }

@@ -71,6 +71,16 @@ func (r *replacing) matches(file string, content []byte, exists bool) error {
 	return nil
 }
 
+// unreleased says of a file that has its new content that its lock was not given up as it should be.
+type unreleased struct {
+	file string
+	err  error
+}
+
+func (u *unreleased) Error() string { return u.err.Error() }
+
+func (u *unreleased) Unwrap() error { return u.err }
+
 // refuseEmpty refuses a new content without a byte; what says where it came from.
 func (r *replacing) refuseEmpty(file, what string, size int64) error {
 	if size > 0 || r.AllowEmpty {

@@ -45,8 +45,13 @@ func (v *writeVerb) Run(c *call) (err error) {
 	}
 	var lock *filelock.Lock
 	defer func() {
-		if lock != nil {
-			err = errors.Join(err, lock.Release())
+		if lock == nil {
+			return
+		}
+		if released := lock.Release(); err == nil && released != nil {
+			err = &unreleased{v.File, released}
+		} else {
+			err = errors.Join(err, released)
 		}
 	}()
 	if v.Lock && cmd != nil {
