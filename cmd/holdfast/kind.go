@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/holdfast-go/holdfast/filelock"
@@ -44,15 +45,18 @@ func (k kind) validate() error {
 	return nil
 }
 
-// acquire takes the lock; pid is the process that it is taken for.
-func (k kind) acquire(h *holding, file string, pid int) (filelock.Lease, error) {
+// acquire takes the lock, for h's process if it is of the kind that can name another than ourselves.
+func (k kind) acquire(h *holding, file string) (filelock.Lease, error) {
+	if k.Kind != "record" {
+		h.pid = os.Getpid()
+	}
 	switch k.Kind {
 	case "kernel":
 		return h.told(filelock.Kernel(file, h.options()...).Acquire(h.ctx))
 	case "named":
 		return h.told(filelock.Named(file, k.Scope.in, h.options()...).Acquire(h.ctx))
 	}
-	return filelock.Record(file, append(h.options(), filelock.OnBehalfOf(pid))...).Acquire(h.ctx)
+	return filelock.Record(file, append(h.options(), filelock.OnBehalfOf(h.pid))...).Acquire(h.ctx)
 }
 
 // told says that a lock is held of a kind that does not say so itself.

@@ -63,7 +63,7 @@ func (v *lockVerb) Run(c *call) error {
 		<-g.over
 		h.stop() // nobody is left to hold a lock for
 	}()
-	lock, err := v.kind.acquire(h, v.File, g.PID())
+	lock, err := v.kind.acquire(h, v.File)
 	switch {
 	case g.hasEnded():
 		return errors.Join(c.endedEarly(g), h.drop())
@@ -74,12 +74,12 @@ func (v *lockVerb) Run(c *call) error {
 	if err := g.open(c); err != nil {
 		return errors.Join(err, h.drop())
 	}
-	return c.runHolding(lock, g)
+	return c.runHolding(lock, h.pid, g)
 }
 
-// runHolding waits for CMD's end under the lock, and releases it before CMD is reaped: a process that was reaped is a dead
-// holder to others. A loss counts only while CMD runs; it is said at once, since CMD goes on.
-func (c *call) runHolding(lock filelock.Lease, g *gated) error {
+// runHolding waits for CMD's end under the lock, which names the process pid, and releases it before CMD is reaped: a process
+// that was reaped is a dead holder to others. A loss counts only while CMD runs; it is said at once, since CMD goes on.
+func (c *call) runHolding(lock filelock.Lease, pid int, g *gated) error {
 	lost := c.awaitEnd(lock, g)
 	at := time.Now()
 	c.signals.ended()
@@ -90,7 +90,7 @@ func (c *call) runHolding(lock filelock.Lease, g *gated) error {
 	if errors.Is(err, filelock.ErrLost) {
 		err = nil
 	} else if err == nil {
-		c.status.report(event{Event: "released", Time: released, PID: g.PID()})
+		c.status.report(event{Event: "released", Time: released, PID: pid})
 	}
 	g.warnOfOthers(c)
 	switch {
