@@ -45,13 +45,17 @@ const separator = "--"
 func parse(args []string, out io.Writer) (verb, error) {
 	before, command, separated := cut(spelledOut(args))
 	var g grammar
+	help := &sink{to: out}
 	helped := false
 	parser, err := kong.New(&g, kong.Name("holdfast"), kong.Description(description), kong.Help(printHelp),
-		kong.Exit(func(int) { helped = true }), kong.Writers(out, io.Discard))
+		kong.Exit(func(int) { helped = true }), kong.Writers(help, io.Discard))
 	if err != nil {
 		return nil, err
 	}
 	ctx, err := parser.Parse(before)
+	if help.err != nil {
+		return nil, notPrinted(help.err)
+	}
 	if helped {
 		return nil, nil
 	}
@@ -124,6 +128,11 @@ func usageError(separated bool, err error) error {
 		text += "; -- must stand before a command: " + withCommand(name)
 	}
 	return usage(name, "%s", text)
+}
+
+// notPrinted says that our own product did not get to where it was to go.
+func notPrinted(err error) error {
+	return &failure{exitIO, "cannot write to standard output: " + reason(err).Error()}
 }
 
 func usage(name, format string, args ...any) error {

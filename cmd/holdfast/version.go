@@ -14,7 +14,9 @@ func (versionVerb) Run(*call) error {
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	fmt.Println(describe(info))
+	if _, err := fmt.Println(describe(info)); err != nil {
+		return notPrinted(err)
+	}
 	return nil
 }
 
