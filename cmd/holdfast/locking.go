@@ -175,7 +175,11 @@ func isNested(h filelock.Holder) bool {
 }
 
 func nested(file string, h filelock.Holder) error {
-	text := fmt.Sprintf("%s is locked by %s, one of our own parents%s", file, who(h), since(h))
+	by := "locked by"
+	if h.Hint {
+		by = "locked, perhaps by"
+	}
+	text := fmt.Sprintf("%s is %s %s, one of our own parents%s", file, by, who(h), since(h))
 	if h.PID == os.Getpid() {
 		text = fmt.Sprintf("%s is locked already for this very command, PID %d%s", file, h.PID, since(h))
 	}

@@ -96,6 +96,8 @@ func TestBlockedBy(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, blockedBy(c.h, now))
 	}
+	assert.ErrorContains(t, nested("f", filelock.Holder{PID: 7, State: filelock.Alive, Hint: true}), "f is locked, perhaps by PID 7, one of our own parents")
+	assert.ErrorContains(t, nested("f", filelock.Holder{PID: 7, State: filelock.Alive}), "f is locked by PID 7, one of our own parents")
 	w := newWatched(false, filelock.Forever)
 	assert.Equal(t, "waiting for settings.yaml, taken by others at each try — 1m0s", w.text(filelock.Holder{}, time.Minute))
 }
