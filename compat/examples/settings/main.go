@@ -45,6 +45,9 @@ func set(path, key, value string) (int, error) {
 		if err := json.Unmarshal(old, &settings); err != nil {
 			return 0, fmt.Errorf("%s: %w", path, err)
 		}
+		if settings == nil {
+			return 0, fmt.Errorf("%s: null is no object of settings", path)
+		}
 	}
 	settings[key] = value
 	content, err := json.MarshalIndent(settings, "", "  ")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -95,13 +96,15 @@ func TestSettings(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "{\n  \"theme\": \"dark\"\n}\n", string(content))
 
-	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
-	out, err = settings(path, "theme", "dark").CombinedOutput()
-	require.Error(t, err)
-	assert.Contains(t, string(out), path)
-	content, err = os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, "{", string(content), "what cannot be read is not replaced")
+	for _, unusable := range []string{"{", "null"} {
+		require.NoError(t, os.WriteFile(path, []byte(unusable), 0o600))
+		out, err = settings(path, "theme", "dark").CombinedOutput()
+		require.Error(t, err)
+		assert.Regexp(t, "^settings: "+regexp.QuoteMeta(path)+": .*\n$", string(out))
+		content, err = os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Equal(t, unusable, string(content), "what cannot be read is not replaced")
+	}
 
 	out, err = settings(filepath.Join(path, "no", "file"), "theme", "dark").CombinedOutput()
 	require.Error(t, err)
