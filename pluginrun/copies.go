@@ -49,8 +49,10 @@ func (op *operation) copy() error {
 	c := &copies{Version: copiesVersion, Files: []copyFile{}, dir: op.place.copiesOf(op.token)}
 	op.copies = c
 	err := op.sys.makeDir(c.dir, 0o700)
-	if err == nil {
-		err = op.sys.syncDir(op.place.copies())
+	for _, dir := range []string{op.place.copies(), op.place.dir} { // the one between them is synced with the record
+		if err == nil {
+			err = op.sys.syncDir(dir)
+		}
 	}
 	if err != nil {
 		return &Error{"make a directory", c.dir, err}
