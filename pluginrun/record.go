@@ -10,10 +10,10 @@ import (
 // The record's longest size in bytes that is read; ours is about 40.
 const longestRecord = 4096
 
-// maxSafeInteger is the largest whole number that Node tells from its neighbours.
 // maxPID is the largest process number.
 const maxPID = 1<<31 - 1
 
+// maxSafeInteger is the largest whole number that Node tells from its neighbours.
 const maxSafeInteger = 1<<53 - 1
 
 // recordedRun is what a run record says.
