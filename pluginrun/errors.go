@@ -193,8 +193,9 @@ func (e *SurvivorsError) Unwrap() error { return e.Err }
 // LostError says that the lock was taken away before or during a run. It matches filelock.ErrLost.
 type LostError struct {
 	Dir   string
-	Aside string // where the copies of the files as they were before lie; empty if they are in place
+	Aside string // where the copies of the files as they were before lie; empty if there are none, or Kept says why they stay
 	Err   error
+	Kept  error // why the copies are still in place, so that the next run restores the files; nil if they are not
 }
 
 func (e *LostError) Error() string {
@@ -202,11 +203,14 @@ func (e *LostError) Error() string {
 	if e.Aside != "" {
 		text += "; nothing was restored, the files as they were are in " + oneline.Path(e.Aside)
 	}
+	if e.Kept != nil {
+		text += fmt.Sprintf("; the next run restores the files as they were: %v", e.Kept)
+	}
 	return text
 }
 
-// Unwrap returns filelock's error.
-func (e *LostError) Unwrap() error { return e.Err }
+// Unwrap returns filelock's error, and the system's for why the copies are in place.
+func (e *LostError) Unwrap() []error { return []error{e.Err, e.Kept} }
 
 // mostNamed is how many processes a message names.
 const mostNamed = 2

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -124,4 +125,27 @@ func TestCopiesWithoutAnIndex(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "{}\n", string(r.Tail))
 	settled(t, dir)
+}
+
+// Copies that stay although the lock is lost do not hide that it is: others may have written, and the next run restores.
+func TestLostAndKept(t *testing.T) {
+	for step, script := range map[string]string{"rename": losing + "exit 3", "remove": losing + "exit 0"} {
+		t.Run(step, func(t *testing.T) {
+			dir := profile(t)
+			s := stepped{on: func(taken string, _ bool) error {
+				if taken == step {
+					return syscall.EACCES
+				}
+				return nil
+			}}
+			_, err := run(context.Background(), s, newActive(), dir, newOptions([]Option{Program("sh")}), []string{"-c", script})
+			require.ErrorIs(t, err, filelock.ErrLost)
+			require.ErrorIs(t, err, syscall.EACCES)
+			assert.ErrorContains(t, err, "; the next run restores the files as they were: "+place{dir}.copies())
+			r, err := shell(t, dir, "cat package.json")
+			require.NoError(t, err)
+			assert.Equal(t, "{}\n", string(r.Tail))
+			settled(t, dir)
+		})
+	}
 }

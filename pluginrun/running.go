@@ -203,13 +203,11 @@ func (op *operation) windUp(o outcome) error {
 // succeeded keeps what the program did. Its record stays as long as something of it runs.
 func (op *operation) succeeded(gone bool) error {
 	if err := op.lock.Check(); err != nil {
-		if dropped := op.copies.drop(op); dropped != nil {
-			return dropped
-		}
-		if gone {
+		kept := op.copies.drop(op)
+		if gone && kept == nil {
 			op.unrecord()
 		}
-		return &LostError{Dir: op.place.dir, Err: err}
+		return &LostError{Dir: op.place.dir, Err: err, Kept: kept}
 	}
 	if err := op.copies.drop(op); err != nil {
 		return err
@@ -226,9 +224,8 @@ func (op *operation) succeeded(gone bool) error {
 // lostLock leaves the files as they are: somebody else may have written them meanwhile.
 func (op *operation) lostLock(err error) error {
 	aside, failed := op.setAside()
-	if failed != nil {
-		return failed
+	if failed == nil {
+		op.unrecord()
 	}
-	op.unrecord()
-	return &LostError{Dir: op.place.dir, Aside: aside, Err: err}
+	return &LostError{Dir: op.place.dir, Aside: aside, Err: err, Kept: failed}
 }

@@ -65,6 +65,7 @@ func TestOutcome(t *testing.T) {
 		{"silent run", runs["idle"], exitStuck},
 		{"survivors, though a signal ended us", runs["survivors"], exitStuck},
 		{"lost run", runs["lost run"], exitStuck},
+		{"lost run, copies kept", runs["lost run, copies kept"], exitStuck},
 		{"disk full in a run", runs["a step of the run"], exitCannotCreate},
 	} {
 		code, _, signal := outcome(c.err, exitBusy)

@@ -114,14 +114,16 @@ func runErrors() map[string]error {
 	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	processes := slices.Repeat([]pluginrun.Process{{PID: 2147483647, Command: longText}}, 100)
 	return map[string]error{
-		"active run":        &pluginrun.ActiveError{Dir: longPath, Record: longPath, PID: 2147483647, Processes: processes, Since: since, Waited: time.Hour},
-		"unproven run":      &pluginrun.ActiveError{Dir: longPath, Record: longPath, PID: 2147483647, Why: longText, Since: since, Waited: time.Hour},
-		"unrecorded run":    &pluginrun.ActiveError{Dir: longPath, PID: 2147483647, Processes: processes},
-		"no run":            &pluginrun.RecordError{Record: longPath, Why: "its grouped is not true or false"},
-		"idle":              &pluginrun.IdleError{Dir: longPath, Program: longPath, PID: 2147483647, Limit: 90 * time.Minute, Log: longPath},
-		"cancelled":         &pluginrun.CancelledError{Dir: longPath, Program: longPath, PID: 2147483647, Err: context.Canceled, Cause: killed{syscall.SIGTERM}},
-		"survivors":         &pluginrun.SurvivorsError{Dir: longPath, Record: longPath, Processes: processes, Err: killed{syscall.SIGTERM}},
-		"lost run":          &pluginrun.LostError{Dir: longPath, Aside: longPath, Err: &filelock.LostError{Path: longPath + ".lock", Found: "PID 2147483647 has it now"}},
+		"active run":     &pluginrun.ActiveError{Dir: longPath, Record: longPath, PID: 2147483647, Processes: processes, Since: since, Waited: time.Hour},
+		"unproven run":   &pluginrun.ActiveError{Dir: longPath, Record: longPath, PID: 2147483647, Why: longText, Since: since, Waited: time.Hour},
+		"unrecorded run": &pluginrun.ActiveError{Dir: longPath, PID: 2147483647, Processes: processes},
+		"no run":         &pluginrun.RecordError{Record: longPath, Why: "its grouped is not true or false"},
+		"idle":           &pluginrun.IdleError{Dir: longPath, Program: longPath, PID: 2147483647, Limit: 90 * time.Minute, Log: longPath},
+		"cancelled":      &pluginrun.CancelledError{Dir: longPath, Program: longPath, PID: 2147483647, Err: context.Canceled, Cause: killed{syscall.SIGTERM}},
+		"survivors":      &pluginrun.SurvivorsError{Dir: longPath, Record: longPath, Processes: processes, Err: killed{syscall.SIGTERM}},
+		"lost run":       &pluginrun.LostError{Dir: longPath, Aside: longPath, Err: &filelock.LostError{Path: longPath + ".lock", Found: "PID 2147483647 has it now"}},
+		"lost run, copies kept": &pluginrun.LostError{Dir: longPath, Err: &filelock.LostError{Path: longPath + ".lock", Found: "PID 2147483647 has it now"},
+			Kept: &pluginrun.Error{Op: "set the copies aside", Path: longPath, Err: &os.LinkError{Op: "rename", Old: longPath, New: longPath, Err: syscall.EACCES}}},
 		"a step of the run": &pluginrun.Error{Op: "restore", Path: longPath, Err: sys.NoSpace},
 	}
 }
