@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -48,7 +49,7 @@ func parse(args []string, out io.Writer) (verb, error) {
 	help := &sink{to: out}
 	helped := false
 	parser, err := kong.New(&g, kong.Name("holdfast"), kong.Description(description), kong.Help(printHelp),
-		kong.Exit(func(int) { helped = true }), kong.Writers(help, io.Discard))
+		kong.Exit(func(int) { helped = true }), kong.Writers(help, io.Discard), kong.KindMapper(reflect.String, kong.MapperFunc(asItStands)))
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +68,15 @@ func parse(args []string, out io.Writer) (verb, error) {
 		return nil, err
 	}
 	return v, nil
+}
+
+// asItStands reads an argument byte for byte: the parser's own way changes what is no UTF-8, and with it which file is meant.
+func asItStands(ctx *kong.DecodeContext, target reflect.Value) error {
+	token, err := ctx.Scan.PopValue("string")
+	if err == nil {
+		target.SetString(fmt.Sprint(token.Value))
+	}
+	return err
 }
 
 // spelledOut puts the short ways of asking in the parser's terms.

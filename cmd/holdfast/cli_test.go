@@ -41,6 +41,20 @@ func TestFlagsBeforeAndAfterFile(t *testing.T) {
 	}
 }
 
+// TestNamesThatAreNotUTF8: they arrive as they are, so that no two of them mean one file.
+func TestNamesThatAreNotUTF8(t *testing.T) {
+	v, err := parse([]string{"edit", "--create", "text\xfe", "plan\xff", "--", "cmd\xfd"}, io.Discard)
+	require.NoError(t, err)
+	e := v.(*editVerb)
+	assert.Equal(t, []string{"plan\xff", "text\xfe", "cmd\xfd"}, []string{e.File, *e.Create, e.Command[0]})
+	v, err = parse([]string{"run", "profile\xff", "--", "cmd"}, io.Discard)
+	require.NoError(t, err)
+	assert.Equal(t, "profile\xff", v.(*runVerb).Dir)
+	v, err = parse([]string{"edit", "--create=text\xfe", "plan", "--", "cmd"}, io.Discard)
+	require.NoError(t, err)
+	assert.Equal(t, "text\xfe", *v.(*editVerb).Create)
+}
+
 func TestWaitTimes(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"30s": 30 * time.Second, "2m": 2 * time.Minute, "1m30s": 90 * time.Second, "45": 45 * time.Second, "1.5": 1500 * time.Millisecond,
