@@ -34,10 +34,10 @@ type copies struct {
 
 // copyFile is one file as it was.
 type copyFile struct {
-	Name string `json:"name"`           // in the profile
-	Copy string `json:"copy,omitempty"` // in the directory of copies; empty: there was no such file
-	Mode string `json:"mode,omitempty"` // permission bits, octal
-	Link string `json:"link,omitempty"` // it was a symbolic link to this; copy and mode are what it led to
+	Name fileName `json:"name"`           // in the profile
+	Copy string   `json:"copy,omitempty"` // in the directory of copies; empty: there was no such file
+	Mode string   `json:"mode,omitempty"` // permission bits, octal
+	Link fileName `json:"link,omitempty"` // it was a symbolic link to this; copy and mode are what it led to
 }
 
 const copiesVersion = 1
@@ -79,16 +79,18 @@ func (op *operation) copyOne(name, to string) (f copyFile, err error) {
 	failure := func(err error) (copyFile, error) {
 		return f, &Error{"copy what the file is before the run", path, err}
 	}
-	f.Name = name
+	f.Name = fileName(name)
 	info, err := op.sys.lstat(path)
 	if sys.IsKind(err, sys.NotExist) {
 		return f, nil
 	}
 	mode := info.Mode
 	if err == nil && mode&fs.ModeSymlink != 0 {
-		if f.Link, err = op.sys.readLink(path); err == nil {
+		var leads string
+		if leads, err = op.sys.readLink(path); err == nil {
 			mode, err = op.sys.stat(path)
 		}
+		f.Link = fileName(leads)
 	}
 	if err == nil && !mode.IsRegular() {
 		err = inTheWay(mode, atomicwrite.ErrIrregular)

@@ -29,6 +29,7 @@ func FuzzRecord(f *testing.F) {
 func FuzzIndex(f *testing.F) {
 	f.Add([]byte(`{"version":1,"files":[{"name":"package.json","copy":"0","mode":"0644"},{"name":"pnpm-lock.yaml"}]}`))
 	f.Add([]byte(`{"version":1,"files":[{"name":"../x"}]}`))
+	f.Add([]byte(`{"version":1,"files":[{"name":{"base64":"cP8="},"copy":"0","mode":"0644","link":{"base64":"bP8="}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := parseIndex(data)
 		if err != nil {

@@ -6,7 +6,32 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"unicode/utf8"
 )
+
+// fileName is a file's name in an index: a string, or where it is no UTF-8, which JSON cannot say, {"base64":"…"}.
+type fileName string
+
+type encodedName struct {
+	Base64 []byte `json:"base64"`
+}
+
+func (n fileName) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(n)) {
+		return json.Marshal(string(n))
+	}
+	return json.Marshal(encodedName{[]byte(n)})
+}
+
+func (n *fileName) UnmarshalJSON(text []byte) error {
+	if text[0] != '{' {
+		return json.Unmarshal(text, (*string)(n))
+	}
+	var encoded encodedName
+	err := json.Unmarshal(text, &encoded)
+	*n = fileName(encoded.Base64)
+	return err
+}
 
 // parseIndex reads an index of copies, and nothing else: what it names is written over and removed.
 func parseIndex(data []byte) (*copies, error) {
@@ -20,7 +45,7 @@ func parseIndex(data []byte) (*copies, error) {
 		return nil, fmt.Errorf("%w: version %d", errNoIndex, c.Version)
 	}
 	for _, f := range c.Files {
-		if !filepath.IsLocal(f.Name) {
+		if !filepath.IsLocal(string(f.Name)) {
 			return nil, fmt.Errorf("%w: it names %q", errNoIndex, f.Name)
 		}
 		if f.Copy == "" {

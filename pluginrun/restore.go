@@ -17,21 +17,21 @@ func (c *copies) restore(op *operation) (changed []string, err error) {
 	for _, f := range c.Files {
 		was, err := f.restore(op, c)
 		if err != nil {
-			path := op.place.file(f.Name)
+			path := op.place.file(string(f.Name))
 			if info, failed := op.sys.lstat(path); failed == nil && !info.Regular() && info.Mode&fs.ModeSymlink == 0 {
 				err = inTheWay(info.Mode, err)
 			}
 			return changed, &Error{"restore", path, err}
 		}
 		if was {
-			changed = append(changed, f.Name)
+			changed = append(changed, string(f.Name))
 		}
 	}
 	return changed, c.drop(op)
 }
 
 func (f copyFile) restore(op *operation, c *copies) (changed bool, err error) {
-	path := op.place.file(f.Name)
+	path := op.place.file(string(f.Name))
 	if f.Copy == "" {
 		err := op.sys.remove(path, true)
 		if sys.IsKind(err, sys.NotExist) {
@@ -53,8 +53,8 @@ func (f copyFile) restore(op *operation, c *copies) (changed bool, err error) {
 	if f.Link == "" {
 		return true, op.sys.writeFile(path, was, fs.FileMode(mode))
 	}
-	if to, err := op.sys.readLink(path); err != nil || to != f.Link {
-		if err := op.sys.symlink(f.Link, path); err != nil {
+	if to, err := op.sys.readLink(path); err != nil || fileName(to) != f.Link {
+		if err := op.sys.symlink(string(f.Link), path); err != nil {
 			return true, err
 		}
 	}
@@ -66,7 +66,7 @@ func (f copyFile) isAsBefore(op *operation, path string, was []byte) bool {
 	info, err := op.sys.lstat(path)
 	mode := info.Mode
 	if err == nil && f.Link != "" {
-		if to, linkErr := op.sys.readLink(path); linkErr != nil || to != f.Link {
+		if to, linkErr := op.sys.readLink(path); linkErr != nil || fileName(to) != f.Link {
 			return false
 		}
 		mode, err = op.sys.stat(path)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -115,6 +116,26 @@ func TestLinkIsKept(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "real", to)
 	assert.Equal(t, "{}\n", read(t, filepath.Join(dir, "real")))
+}
+
+// A manager is killed, and another one restores: a link still leads where it did, also to a name that is not UTF-8.
+func TestLinkIsKeptByTheNextRun(t *testing.T) {
+	dir := profile(t)
+	const real = "real\xff"
+	if err := os.Rename(filepath.Join(dir, manifest), filepath.Join(dir, real)); err != nil {
+		t.Skipf("no such names here: %v", err)
+	}
+	require.NoError(t, os.Symlink(real, filepath.Join(dir, manifest)))
+	manager, program := startRun(t, dir, "exec sleep 1000")
+	end(manager)
+	require.NoError(t, syscall.Kill(program, syscall.SIGKILL))
+	untilNone(t, dir)
+	_, err := shell(t, dir, "")
+	require.NoError(t, err)
+	to, err := os.Readlink(filepath.Join(dir, manifest))
+	require.NoError(t, err)
+	assert.Equal(t, real, to)
+	assert.Equal(t, "{}\n", read(t, filepath.Join(dir, real)))
 }
 
 func TestFilesThatCannotBeCopied(t *testing.T) {
