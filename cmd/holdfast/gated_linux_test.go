@@ -422,6 +422,22 @@ func fill(t *testing.T, w *os.File) {
 	require.NoError(t, unix.SetNonblock(fd, false))
 }
 
+// TestKillAfterWhoeverReads: messages that nobody reads keep neither CMD alive nor the lock held.
+func TestKillAfterWhoeverReads(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	_, said := pipe(t)
+	fill(t, said)
+	cmd := exec.Command("holdfast", "lock", "--kill-after", "10ms", in("plan"), "--", "tool", "catch", in("ready"), in("log"), "7", "SIGUSR2")
+	cmd.Stderr = said
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	require.NoError(t, toolUntil([]string{in("ready")}))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	assert.Equal(t, "SIGKILL", how(cmd.Wait()))
+	assert.NoFileExists(t, in("plan.lock"))
+}
+
 // TestOrphansAreReaped: what CMD leaves behind while it runs and what ends then does not stay as a zombie of ours.
 func TestOrphansAreReaped(t *testing.T) {
 	dir := t.TempDir()

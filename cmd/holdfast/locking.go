@@ -59,6 +59,10 @@ type killing struct {
 
 // configure makes the flag count for c.
 func (k killing) configure(c *call) {
+	if k.KillAfter == nil {
+		return
+	}
+	c.patience = runPatience // whoever does not read our messages does not keep CMD alive
 	c.signals.killAfter = (*time.Duration)(k.KillAfter)
 	c.signals.onKill = func(asked syscall.Signal) {
 		c.say("the command goes on %s after %s: it is killed", *c.signals.killAfter, nameOf(asked))

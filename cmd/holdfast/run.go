@@ -79,7 +79,8 @@ func (v *runVerb) Run(c *call) error {
 	return r.becameOf(result, end, h.refused(err))
 }
 
-// runPatience is how long a message of a run waits for its reader: a run ends, whoever does not read.
+// runPatience is how long a message waits for its reader where something has to end whoever does not read: a run, and a CMD
+// that is to be killed.
 const runPatience = time.Second
 
 func (v *runVerb) attached() bool {
