@@ -40,9 +40,13 @@ func (r *replacing) options() (fs.FileMode, []atomicwrite.Option) {
 	return 0o666, append(opts, atomicwrite.KeepMode())
 }
 
-// permit refuses a link that is not to be touched, and a directory that is missing: the package would make it.
+// permit refuses a link that is not to be touched, and a directory that is missing: the package would make it. What names no
+// file the package refuses.
 func (r *replacing) permit(file string) error {
-	dir, _ := filepath.Split(file)
+	dir, name := filepath.Split(file)
+	if name == "" {
+		return nil
+	}
 	if dir == "" {
 		dir = "."
 	}
