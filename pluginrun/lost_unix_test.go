@@ -149,3 +149,19 @@ func TestLostAndKept(t *testing.T) {
 		})
 	}
 }
+
+// An index that cannot be read is a person's business, who is told what to do; then runs begin again.
+func TestIndexThatCannotBeRead(t *testing.T) {
+	dir := profile(t)
+	require.NoError(t, os.MkdirAll(place{dir}.copiesOf("0123456789abcdef"), 0o700))
+	write(t, filepath.Join(place{dir}.copiesOf("0123456789abcdef"), indexName), "{\"version\":2}\n")
+	_, err := shell(t, dir, "touch ran")
+	var failed *Error
+	require.ErrorAs(t, err, &failed)
+	require.ErrorIs(t, err, errNoIndex)
+	assert.ErrorContains(t, err, "version 2; compare the copies beside it with the files, then move their directory away")
+	assert.NoFileExists(t, filepath.Join(dir, "ran"))
+	require.NoError(t, os.Rename(filepath.Dir(failed.Path), filepath.Join(dir, "away")))
+	_, err = shell(t, dir, "")
+	require.NoError(t, err)
+}

@@ -107,7 +107,7 @@ func (op *operation) finishRestoreFrom(dir string) error {
 	}
 	c, err := parseIndex(data)
 	if err != nil {
-		return &Error{"restore what an earlier run left", index, err}
+		return &Error{"restore what an earlier run left", index, fmt.Errorf("%w; compare the copies beside it with the files, then move their directory away", err)}
 	}
 	c.dir = dir
 	changed, err := c.restore(op)
