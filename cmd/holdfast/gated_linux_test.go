@@ -286,6 +286,17 @@ func TestDeathByASignalWithoutAName(t *testing.T) {
 	}
 }
 
+// TestDeathInAContainer: its first process cannot die by a signal, and ends with the code that stands for that.
+func TestDeathInAContainer(t *testing.T) {
+	testenv.Root(t)
+	for name, want := range map[string]string{"HUP": "129", "INT": "130", "QUIT": "131", "KILL": "137", "USR1": "138", "TERM": "143"} {
+		cmd := exec.Command("holdfast", "lock", filepath.Join(t.TempDir(), "plan"), "--", "sh", "-c", "ulimit -c 0; kill -"+name+" $$")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+		out, err := cmd.CombinedOutput()
+		assert.Equal(t, want, how(err), "%s: %s", name, out)
+	}
+}
+
 // TestKilledWhileCommandRuns: the lock stays held until CMD ends; then the next contender takes it over and is told so.
 func TestKilledWhileCommandRuns(t *testing.T) {
 	t.Run("Go", func(t *testing.T) { killedWhileCommandRuns(t, goIn) })

@@ -20,10 +20,14 @@ func SignalName(sig syscall.Signal) string {
 	return fmt.Sprintf("SIG%d", int(sig))
 }
 
-// DieBy ends this process by sig, without a core dump. It returns only if that is not possible, as when sig is ignored.
+// DieBy ends this process by sig, without a core dump. It returns only if that is not possible, as when sig is ignored, or
+// this is the first process of a container.
 func DieBy(sig syscall.Signal) {
 	switch sig {
 	case syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL:
+		if os.Getpid() == 1 { // the system keeps the signal from it, and Go's runtime would then end it with 2
+			return
+		}
 		signal.Reset(sig)
 		if syscall.Kill(os.Getpid(), sig) == nil {
 			time.Sleep(time.Second) // until it arrives
