@@ -165,7 +165,7 @@ func (r *profileRun) sayOthers(result *pluginrun.Result) {
 	if result.OutputCut && result.OutputErr == nil {
 		r.c.say("%s has ended, but something that it started kept its output open: what that printed later is not shown", shortened(r.name, 40))
 	}
-	if len(result.Survivors) > 0 && result.ExitCode == 0 {
+	if len(result.Survivors) > 0 && result.ExitCode == 0 && !r.c.quiet {
 		r.c.say("%s has ended and left behind %s: the next run in %s waits for that", shortened(r.name, 40), named(result.Survivors), r.dir)
 	}
 }
