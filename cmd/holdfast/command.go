@@ -28,7 +28,7 @@ func lookUp(command []string) (*child.Spec, error) {
 func cannotRun(name string, err error) error {
 	switch {
 	case errors.Is(err, exec.ErrDot):
-		return &failure{exitNotFound, fmt.Sprintf("cannot run %s: it is found in the current directory only; to mean that one, give ./%s", name, name)}
+		return &failure{exitNotFound, fmt.Sprintf("cannot run %s: only an entry of PATH that is no absolute path has it; to mean that one, give its path, such as ./%s", name, name)}
 	case errors.Is(err, exec.ErrNotFound):
 		return &failure{exitNotFound, fmt.Sprintf("cannot run %s: not found in PATH", name)}
 	case sys.IsKind(err, sys.NotExist, sys.NotDirectory):

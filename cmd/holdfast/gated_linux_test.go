@@ -353,15 +353,22 @@ func nodeIn(t *testing.T, file string, _ int) error {
 
 // TestHandOvers: of many normal ends, beside Node contenders that only poll, none looks like a dead holder or is a loss.
 func TestHandOvers(t *testing.T) {
-	const each, goes = 50, 3
+	t.Run("Go alone", func(t *testing.T) { handOver(t, 4) })
+	t.Run("beside Node", func(t *testing.T) {
+		node := exec.Command("node", "counter.mjs", "--impl", "later", "--pause", "5-20", "--wait", "60000")
+		node.Dir = testenv.Node(t)
+		handOver(t, 3, node)
+	})
+}
+
+// handOver has goes shells in turn, and the programs of Node with them, count to 50 each in one file.
+func handOver(t *testing.T, goes int, nodes ...*exec.Cmd) {
+	const each = 50
 	file := filepath.Join(t.TempDir(), "counter.json")
 	require.NoError(t, os.WriteFile(file, []byte(`{"n":0}`), 0o600))
-	want := goes * each
 	var all sync.WaitGroup
-	if _, err := exec.LookPath("node"); err == nil {
-		want += each
-		node := exec.Command("node", "counter.mjs", "--impl", "later", "--file", file, "--count", strconv.Itoa(each), "--pause", "5-20", "--wait", "60000")
-		node.Dir = testenv.Node(t)
+	for _, node := range nodes {
+		node.Args = append(node.Args, "--file", file, "--count", strconv.Itoa(each))
 		all.Go(func() {
 			said, err := node.CombinedOutput()
 			assert.NoError(t, err, "%s", said)
@@ -377,7 +384,7 @@ func TestHandOvers(t *testing.T) {
 		})
 	}
 	all.Wait()
-	assert.Equal(t, fmt.Sprintf("{\"n\":%d}\n", want), content(t, file))
+	assert.Equal(t, fmt.Sprintf("{\"n\":%d}\n", each*(goes+len(nodes))), content(t, file))
 	assert.NoFileExists(t, file+".lock")
 }
 

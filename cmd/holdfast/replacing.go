@@ -13,7 +13,7 @@ import (
 
 // replacing is how a verb puts a new content in FILE's place.
 type replacing struct {
-	Mode       fileMode `placeholder:"OCTAL" help:"The new file's exact mode. The existing file's if not given, else 0666 less the umask."`
+	Mode       fileMode `placeholder:"OCTAL" help:"The new file's exact mode. The existing file's nine permission bits if not given, else 0666 less the umask."`
 	Symlink    string   `enum:"refuse,replace,follow" default:"refuse" placeholder:"refuse|replace|follow" help:"What to do if FILE is a symbolic link: refuse (73), replace the link, or follow it and keep it. ${default} if not given."`
 	Sync       string   `enum:"all,file,none" default:"all" placeholder:"all|file|none" help:"What must have reached the disk at the end: all, the file before it replaces the old one, or none. ${default} if not given."`
 	AllowEmpty bool     `help:"Let the new content be empty. Otherwise that is refused (65), since a pipe that failed must not empty a file."`

@@ -25,7 +25,7 @@ func (w *waitTime) UnmarshalText(text []byte) error {
 	}
 	d, ok := parseTime(s)
 	if !ok {
-		return fmt.Errorf("%q is no time to wait: give 30s, 2m, a number of seconds, 0 for one try, or forever", s)
+		return fmt.Errorf("%s is no time to wait: give 30s, 2m, a number of seconds, 0 for one try, or forever", quoted(s))
 	}
 	*w = waitTime(d)
 	return nil
@@ -38,7 +38,7 @@ type span time.Duration
 func (t *span) UnmarshalText(text []byte) error {
 	d, ok := parseTime(string(text))
 	if !ok {
-		return fmt.Errorf("%q is no time: give 30s, 2m, or a number of seconds", text)
+		return fmt.Errorf("%s is no time: give 30s, 2m, or a number of seconds", quoted(string(text)))
 	}
 	*t = span(d)
 	return nil
@@ -66,7 +66,7 @@ type fileMode struct {
 func (m *fileMode) UnmarshalText(text []byte) error {
 	bits, err := strconv.ParseUint(strings.TrimPrefix(string(text), "0o"), 8, 32)
 	if err != nil || bits > 0o777 {
-		return fmt.Errorf("%q is no mode: give an octal number from 0 to 0777", text)
+		return fmt.Errorf("%s is no mode: give an octal number from 0 to 0777", quoted(string(text)))
 	}
 	*m = fileMode{true, fs.FileMode(bits)}
 	return nil
@@ -83,7 +83,7 @@ func (d *digest) UnmarshalText(text []byte) error {
 	digits, ok := strings.CutPrefix(string(text), "sha256:")
 	sum, err := hex.DecodeString(digits)
 	if !ok || err != nil || len(sum) != sha256.Size {
-		return fmt.Errorf("%q is no digest: give sha256: and 64 hexadecimal digits", text)
+		return fmt.Errorf("%s is no digest: give sha256: and 64 hexadecimal digits", quoted(string(text)))
 	}
 	d.given = true
 	copy(d.sum[:], sum)
@@ -97,8 +97,11 @@ type exitCode int
 func (e *exitCode) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseUint(string(text), 10, 8)
 	if err != nil {
-		return fmt.Errorf("%q is no exit code: give a number from 0 to 255", text)
+		return fmt.Errorf("%s is no exit code: give a number from 0 to 255", quoted(string(text)))
 	}
 	*e = exitCode(n)
 	return nil
 }
+
+// quoted is a value as an error names it: whole, unless it is too long for a line.
+func quoted(value string) string { return strconv.Quote(shortened(value, 80)) }
