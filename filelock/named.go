@@ -51,7 +51,8 @@ func (s Scope) group() (group string, ok bool) {
 //     second place, since locks in two places would be two locks.
 //   - [errors.ErrUnsupported] where the system has neither kernel locks on files nor named mutexes.
 //
-// The lease is lost, which its Done and Err say, if its file was found gone or replaced; that is looked for every 400 ms.
+// The lease is lost, which its Done and Err say, if its file was found gone or replaced; that is looked for every 400 ms, and by
+// its method Check() error, which is that of a [KernelLease].
 //
 // # On Unix
 //

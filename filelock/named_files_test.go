@@ -510,6 +510,20 @@ func TestNamedLost(t *testing.T) {
 	}
 }
 
+// A loss between two of the regular looks is found by a look before the release: a holder that asks then learns of it in time.
+func TestNamedCheck(t *testing.T) {
+	place := newPlace(t)
+	l := mustNamed(t, namedIn(place, AllUsers, "name")).(interface {
+		Lease
+		Check() error
+	})
+	require.NoError(t, l.Check())
+	require.NoError(t, os.Remove(namedPath(t, place, AllUsers, "name")))
+	assert.ErrorIs(t, l.Check(), ErrLost)
+	assert.ErrorIs(t, l.Release(), ErrLost)
+	assert.ErrorIs(t, l.Check(), ErrLost)
+}
+
 // A file that was another one when it was locked is not held by anybody, not even for one try; nor is one that always is.
 func TestNamedReplaced(t *testing.T) {
 	place := newPlace(t)

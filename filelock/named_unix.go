@@ -185,6 +185,9 @@ func (l *fileLease) Done() <-chan struct{} { return l.lease.Done() }
 func (l *fileLease) Err() error            { return l.lease.Err() }
 func (l *fileLease) Release() error        { return l.lease.Release() }
 
+// Check looks at the disk now, as a kernel lock's does.
+func (l *fileLease) Check() error { return l.lease.Check() }
+
 func (l *fileLease) Takeover() (Takeover, bool) {
 	if l.taken == nil {
 		return Takeover{}, false

@@ -201,6 +201,9 @@ func (l *mutexLease) Err() error {
 	return l.err
 }
 
+// Check is Err.
+func (l *mutexLease) Check() error { return l.Err() }
+
 // Takeover knows that there was a dead predecessor and not which.
 func (l *mutexLease) Takeover() (Takeover, bool) {
 	if !l.own.Abandoned {
