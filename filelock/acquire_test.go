@@ -444,6 +444,49 @@ func TestQueueTimeIsWaiting(t *testing.T) {
 	assert.GreaterOrEqual(t, held.Waited, 60*time.Millisecond)
 }
 
+// Who queues behind another goroutine that waits for another process is told of that process, and of what keeps that goroutine
+// from the lock if that is no holder.
+func TestQueueSaysWhoHoldsIt(t *testing.T) {
+	for _, what := range []string{"another process", "a claim that cannot be made"} {
+		path := target(t)
+		s := newStepped(nil)
+		pid, refused := 0, error(nil)
+		if what == "another process" {
+			holder := start(t, command("hold", path))
+			require.Contains(t, holder.line(), "held ")
+			pid = holder.cmd.Process.Pid
+		} else {
+			write(t, path+lockSuffix, record(deadPID(t)))
+			refused = sys.NotPermitted
+			s.on = refuse(refused, "createUnnamed", "createNew")
+		}
+		p := newProcess()
+		ctx, cancel := context.WithCancel(context.Background())
+		waits, ended := make(chan struct{}), make(chan error)
+		go func() {
+			_, err := acquire(ctx, s, p, path, newOptions([]Option{Wait(Forever), OnWait(onceClose(waits))}))
+			ended <- err
+		}()
+		<-waits
+		for _, wait := range []time.Duration{0, 30 * time.Millisecond} {
+			_, err := acquireFor(t, s, p, path, Wait(wait), OnWait(func(h Holder) { assert.NotEqual(t, Ourselves, h.State, what) }))
+			if refused != nil {
+				assert.ErrorIs(t, err, refused, "%v", wait)
+				assert.NotErrorIs(t, err, ErrHeld, "%v", wait)
+				continue
+			}
+			var held *HeldError
+			require.ErrorAs(t, err, &held)
+			assert.Equal(t, pid, held.Holder.PID)
+			assert.Equal(t, Alive, held.Holder.State)
+			assert.NotContains(t, err.Error(), "this process")
+			assert.Equal(t, wait > 0, held.Waited > 0)
+		}
+		cancel()
+		assert.ErrorIs(t, <-ended, context.Canceled)
+	}
+}
+
 // However long the system takes for one try, its error does not speak of a wait.
 func TestOneTryHasNotWaited(t *testing.T) {
 	path, place, name := target(t), newPlace(t), newName()

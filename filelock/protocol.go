@@ -168,6 +168,7 @@ func (c *contender) contend(ctx context.Context, place *place) (*Lock, error) {
 			}
 			return c.become(inode, place), nil
 		}
+		c.process.sees(place, block)
 		c.sitsOut = c.beatenTo(block, before, w) && !c.opts.eager
 		c.beaten = c.beaten || c.sitsOut
 		waited := c.sys.now().Sub(c.started)

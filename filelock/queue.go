@@ -40,6 +40,7 @@ type place struct {
 	key    key
 	turn   chan struct{} // closed when the place is the head
 	shared bool          // it is a reader's, in the queue of a kernel lock
+	block  *obstacle     // what keeps the head from a record lock, as it was last seen; nil if it has it, or has not looked
 }
 
 // join takes the last place of the queue; head reports whether that is the first as well.
@@ -104,6 +105,24 @@ func (p *process) hold(l *Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held[l.inode.id] = l
+	l.place.block = nil
+}
+
+// sees notes what keeps the head of a queue from the lock, for those behind it, who do not look themselves.
+func (p *process) sees(head *place, block *obstacle) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	head.block = block
+}
+
+// ahead is what the head of the queue saw last.
+func (p *process) ahead(k key) *obstacle {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if line := p.queues[k]; len(line) > 0 {
+		return line[0].block
+	}
+	return nil
 }
 
 func (p *process) unhold(l *Lock) {
@@ -135,12 +154,16 @@ func (p *process) holder(k key) *Lock {
 
 // queueUp waits until place is the head. One try does not queue.
 func (c *contender) queueUp(ctx context.Context, place *place) error {
+	holder := func() Holder { return c.holderBefore(place.key) }
 	for {
 		waited := c.sys.now().Sub(c.started)
 		if waited >= c.opts.wait {
+			if block := c.process.ahead(place.key); block != nil {
+				return c.giveUp(block, waited)
+			}
 			return &HeldError{Path: c.lockPath(), Holder: c.ourselves(place.key), Waited: c.opts.spent(waited)}
 		}
-		c.tellWaiting(func() Holder { return c.ourselves(place.key) })
+		c.tellWaiting(holder)
 		d := c.opts.wait - waited
 		switch {
 		case c.opts.onWait != nil:
@@ -149,7 +172,7 @@ func (c *contender) queueUp(ctx context.Context, place *place) error {
 			d = min(d, sayAfter-waited)
 		}
 		if err := c.sys.pause(ctx, d, place.turn); err != nil {
-			return newWaitError(ctx, c.lockPath(), c.ourselves(place.key), c.sys.now().Sub(c.started))
+			return newWaitError(ctx, c.lockPath(), holder(), c.sys.now().Sub(c.started))
 		}
 		select {
 		case <-place.turn:

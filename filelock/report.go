@@ -26,6 +26,15 @@ func (c *contender) blockedBy(block *obstacle) Holder {
 	return Holder{}
 }
 
+// holderBefore names who is in the way of a contender that queues behind another one of this process: whoever keeps that one
+// from the lock, otherwise this process.
+func (c *contender) holderBefore(k key) Holder {
+	if block := c.process.ahead(k); block != nil {
+		return c.blockedBy(block)
+	}
+	return c.ourselves(k)
+}
+
 func (c *contender) ourselves(k key) Holder {
 	h := Holder{PID: c.sys.self().PID, State: Ourselves, Why: string(ours)}
 	if l := c.process.holder(k); l != nil {
