@@ -54,16 +54,22 @@ func (l *KernelLease) end(err error) {
 	close(l.done)
 }
 
-func (l *KernelLease) release() error {
+func (l *KernelLease) release() (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
 		return nil
 	}
 	l.ended = true
-	defer l.unwatch()
 	l.timer.Stop()
+	defer func() { err = l.letGo() }() // whatever the log's handler does
 	l.log.Debug("releasing lock", "path", l.path)
+	return nil
+}
+
+// letGo unlocks the file and closes it.
+func (l *KernelLease) letGo() error {
+	defer l.unwatch()
 	if l.err == nil {
 		l.verify()
 	}

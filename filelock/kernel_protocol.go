@@ -109,7 +109,11 @@ func (c *kernelContender) contend(ctx context.Context) (l *KernelLease, err erro
 		l, err = c.become(f, place)
 		return err
 	})
-	return l, err
+	if err != nil {
+		return nil, err
+	}
+	c.announce(l)
+	return l, nil
 }
 
 // openFile opens the lock file, which is made if it is missing. A FIFO in its place is opened before it is refused, which wakes a
@@ -222,6 +226,17 @@ func (c *kernelContender) become(f lockFile, place *place) (*KernelLease, error)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = c.sys.after(heartbeat, l.beat)
-	c.log.Debug("acquired lock", "path", l.path, "shared", l.shared, "waited", c.waited())
 	return l, nil
+}
+
+// announce logs that the lock is held. A panic of the log's handler goes on, without the lock.
+func (c *kernelContender) announce(l *KernelLease) {
+	returned := false
+	defer func() {
+		if !returned {
+			_ = l.Release()
+		}
+	}()
+	c.log.Debug("acquired lock", "path", l.path, "shared", l.shared, "waited", c.waited())
+	returned = true
 }

@@ -109,10 +109,17 @@ func (n namedLocker) Acquire(ctx context.Context) (Lease, error) {
 	if err != nil {
 		return nil, err
 	}
+	returned := false
+	defer func() {
+		if !returned { // a panic of the log's handler goes on, without the lock
+			_ = l.Release()
+		}
+	}()
 	if t, ok := l.Takeover(); ok {
 		n.opts.logger.Warn("the last holder ended without releasing the lock: what it protects may be half done",
 			"lock", n.name, "scope", n.scope, "pid", t.PID, "proof", t.Proof, "since", t.Since)
 	}
+	returned = true
 	return l, nil
 }
 

@@ -90,7 +90,11 @@ func (a *namedAcquisition) contend(ctx context.Context) (l *fileLease, err error
 		}
 		return err
 	})
-	return l, err
+	if err != nil {
+		return nil, err
+	}
+	a.announce(l.lease)
+	return l, nil
 }
 
 // open opens the file, and makes it if it is not there. What fails or does not fit is tried again: another may be making it.
@@ -171,7 +175,6 @@ func (a *namedAcquisition) become(f *ownedFile, place *place, taken *Takeover) *
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = a.sys.after(heartbeat, l.beat)
-	a.log.Debug("acquired lock", "path", l.path, "waited", a.waited())
 	return &fileLease{l, taken}
 }
 

@@ -82,6 +82,9 @@ func (m namedMutexes) acquire(ctx context.Context, n namedLocker) (namedLease, e
 	kept := false
 	defer func() {
 		if !kept {
+			if l.own != nil {
+				_ = l.own.End()
+			}
 			c.process.leave(l.place)
 			l.mutex.Close()
 		}
@@ -94,8 +97,8 @@ func (m namedMutexes) acquire(ctx context.Context, n namedLocker) (namedLease, e
 	if l.own, err = waitForMutex(ctx, c, l.mutex); err != nil {
 		return nil, err
 	}
-	kept = true
 	c.log.Debug("acquired lock", "path", p.name, "waited", m.sys.now().Sub(c.started))
+	kept = true
 	return l, nil
 }
 
@@ -212,13 +215,19 @@ func (l *mutexLease) Takeover() (Takeover, bool) {
 	return Takeover{Proof: abandoned}, true
 }
 
-func (l *mutexLease) Release() error {
+func (l *mutexLease) Release() (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
 		return nil
 	}
+	defer func() { err = l.letGo() }() // whatever the log's handler does
 	l.log.Debug("releasing lock", "path", l.path)
+	return nil
+}
+
+// letGo releases the mutex and closes it.
+func (l *mutexLease) letGo() error {
 	err := l.own.End()
 	l.mutex.Close()
 	l.err = ErrReleased

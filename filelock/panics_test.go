@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -90,4 +91,71 @@ func TestPanics(t *testing.T) {
 			assert.Empty(t, entries(t, path))
 		})
 	}
+}
+
+// The same of the locks that are the system's.
+func TestPanicsOfKernelAndNamed(t *testing.T) {
+	const abandonedSays = "the last holder ended without releasing the lock: what it protects may be half done"
+	for _, at := range []string{"waiting for lock", "acquired lock", "releasing lock", abandonedSays} {
+		for _, kind := range []string{"kernel", "named"} {
+			if at == abandonedSays && (kind == "kernel" || runtime.GOOS == "windows") {
+				continue // nobody is told
+			}
+			path, place, name := kernelFile(t), newPlace(t), newName()
+			locker := func(table *kernelTable, opts ...Option) Locker {
+				if kind == "named" {
+					return namedLocker{machineAt(place), table, name, AllUsers, newOptions(opts)}
+				}
+				return kernelOf{table, path, newOptions(opts)}
+			}
+			var before Lease
+			switch at {
+			case "waiting for lock":
+				before = mustNamed(t, locker(newKernelTable()))
+			case abandonedSays:
+				c := startNamed(t, namedCommand(place, AllUsers, name))
+				require.Contains(t, c.line(), "held ")
+				c.kill()
+			}
+			table := newKernelTable()
+			assert.PanicsWithValue(t, at, func() {
+				l, err := locker(table, panicAt(at)).Acquire(context.Background())
+				if assert.NoError(t, err) {
+					_ = l.Release()
+				}
+			}, kind)
+			if before != nil {
+				require.NoError(t, before.Release())
+			}
+			assert.Empty(t, table.queues.queues, "%s %s", kind, at)
+			assert.Empty(t, table.held, "%s %s", kind, at)
+			for _, table := range []*kernelTable{table, newKernelTable()} {
+				l, err := locker(table).TryAcquire(context.Background())
+				require.NoError(t, err, "%s %s", kind, at)
+				_, told := TakeoverOf(l)
+				assert.False(t, told, "%s %s", kind, at)
+				require.NoError(t, l.Release())
+			}
+		}
+	}
+}
+
+// kernelOf is a kernel lock of a process that has this table.
+type kernelOf struct {
+	table *kernelTable
+	path  string
+	opts  options
+}
+
+func (k kernelOf) Acquire(ctx context.Context) (Lease, error) {
+	l, err := acquireKernel(ctx, osSystem{}, k.table, kernelPath{path: k.path}, k.opts)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (k kernelOf) TryAcquire(ctx context.Context) (Lease, error) {
+	k.opts.wait = 0
+	return k.Acquire(ctx)
 }
