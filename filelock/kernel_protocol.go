@@ -41,7 +41,8 @@ type kernelContender struct {
 	full       string
 	started    time.Time
 	pace       backoff
-	said       bool        // the wait was logged
+	waits      bool        // the beginning of the wait was logged
+	said       bool        // that it is long was logged
 	watch      *closeWatch // nil until there is a wait
 }
 
@@ -182,7 +183,6 @@ func (c *kernelContender) lock(ctx context.Context, f lockFile, id sys.FileID) e
 			return &HeldError{Path: c.full, Holder: c.holder(f, id), Waited: c.opts.spent(c.waited()), Kernel: true}
 		}
 		if c.watch == nil {
-			c.log.Debug("waiting for lock", "path", c.full)
 			if c.watch = watchClose(f); c.watch.works() {
 				continue // it may have been let go before the watch began
 			}

@@ -112,8 +112,12 @@ func (c *kernelContender) pause(ctx context.Context, d time.Duration, wake <-cha
 	return nil
 }
 
-// tellWaiting calls OnWait before each pause and logs a long wait, once.
+// tellWaiting is called before each pause: it calls OnWait, and logs that the wait begins and, once, that it is long.
 func (c *kernelContender) tellWaiting(holder func() Holder) {
+	if !c.waits {
+		c.waits = true
+		c.log.Debug("waiting for lock", "path", c.full)
+	}
 	if c.opts.onWait != nil {
 		c.opts.onWait(holder())
 	}

@@ -417,3 +417,33 @@ func TestNamedLog(t *testing.T) {
 	}
 	assert.Equal(t, want, second.said)
 }
+
+// Who waits for another goroutine of this process says so as well, once, before it does.
+func TestWaitingInTheQueueIsLogged(t *testing.T) {
+	path, place, name := target(t), newPlace(t), newName()
+	p, table := newProcess(), newKernelTable()
+	for kind, acquire := range map[string]func(...Option) (Lease, error){
+		"record": func(opts ...Option) (Lease, error) {
+			return leased(acquire(context.Background(), osSystem{}, p, path, newOptions(opts)))
+		},
+		"kernel": func(opts ...Option) (Lease, error) {
+			return kernelOf{table, path, newOptions(opts)}.Acquire(context.Background())
+		},
+		"named": func(opts ...Option) (Lease, error) {
+			return namedLocker{machineAt(place), table, name, AllUsers, newOptions(opts)}.Acquire(context.Background())
+		},
+	} {
+		l, err := acquire()
+		require.NoError(t, err)
+		var log lines
+		var saidBefore int
+		next, err := acquire(Wait(time.Minute), Logger(slog.New(&log)), OnWait(func(Holder) {
+			saidBefore = strings.Count(strings.Join(log.said, "\n"), "DEBUG waiting for lock")
+			l.Release()
+		}))
+		require.NoError(t, err, kind)
+		require.NoError(t, next.Release())
+		assert.Equal(t, 1, saidBefore, kind)
+		assert.Equal(t, 1, strings.Count(strings.Join(log.said, "\n"), "DEBUG waiting for lock"), kind)
+	}
+}

@@ -162,7 +162,7 @@ func waitForMutex(ctx context.Context, c *contender, mutex *sys.Mutex) (*sys.Own
 // awaitMutex returns when the wait is over, with the reason why it should not go on if it still could.
 func awaitMutex(ctx context.Context, c *contender, own *sys.Ownership) error {
 	holder := Holder{State: Unproven, Why: "the system does not tell whose a mutex is"}
-	for said := false; ; said = true {
+	for {
 		select {
 		case <-own.Settled:
 			return nil
@@ -171,9 +171,6 @@ func awaitMutex(ctx context.Context, c *contender, own *sys.Ownership) error {
 		waited := c.sys.now().Sub(c.started)
 		if waited >= c.opts.wait {
 			return &HeldError{Path: c.name, Holder: holder, Waited: c.opts.spent(waited), Kernel: true}
-		}
-		if !said {
-			c.log.Debug("waiting for lock", "path", c.name)
 		}
 		c.tellWaiting(func() Holder { return holder })
 		if c.sys.pause(ctx, min(longestPause, c.opts.wait-waited), own.Settled) != nil {

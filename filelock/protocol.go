@@ -55,7 +55,8 @@ type contender struct {
 	form    form      // the form of publishing that worked last
 	ready   *inode    // a prepared lock without a name, kept for the next try
 	taken   *Takeover // the dead holder whose lock was ended
-	said    bool      // the wait was logged
+	waits   bool      // the beginning of the wait was logged
+	said    bool      // that it is long was logged
 	sitsOut bool      // we were woken and another was faster: nothing wakes us from the next pause
 	beaten  bool      // that has happened
 	unmoved *sighting // we were woken from waiting for it, and it was still there
@@ -174,9 +175,6 @@ func (c *contender) contend(ctx context.Context, place *place) (*Lock, error) {
 		waited := c.sys.now().Sub(c.started)
 		if waited >= c.opts.wait {
 			return nil, c.giveUp(block, waited)
-		}
-		if pace.last == 0 {
-			c.log.Debug("waiting for lock", "path", c.lockPath(), "holder", c.blockedBy(block).PID)
 		}
 		c.tellWaiting(func() Holder { return c.blockedBy(block) })
 		w = c.watch(block)

@@ -43,8 +43,12 @@ func (c *contender) ourselves(k key) Holder {
 	return h
 }
 
-// tellWaiting calls OnWait before each pause and logs a long wait, once.
+// tellWaiting is called before each pause: it calls OnWait, and logs that the wait begins and, once, that it is long.
 func (c *contender) tellWaiting(holder func() Holder) {
+	if !c.waits {
+		c.waits = true
+		c.log.Debug("waiting for lock", "path", c.lockPath(), "holder", holder().PID)
+	}
 	if c.opts.onWait != nil {
 		c.opts.onWait(holder())
 	}
