@@ -48,9 +48,10 @@ func KernelAt(root, path string, opts ...Option) Locker {
 
 // Instance takes the kernel lock on the file at path for a program that may run only once: if err is nil, every later start
 // fails with a *HeldError that names this process until this one has ended or released it. It does not wait unless [Wait] is
-// given. What a process that has ended left in the file is no obstacle.
+// given, and is nobody's reader: [Shared] is ignored. What a process that has ended left in the file is no obstacle.
 func Instance(path string, opts ...Option) (*KernelLease, error) {
 	o := newOptions(append([]Option{Wait(0)}, opts...))
+	o.shared = false
 	return acquireKernel(context.Background(), osSystem{}, kernelLocks, kernelPath{path: path}, o)
 }
 

@@ -579,8 +579,10 @@ func TestKernelInstance(t *testing.T) {
 	assert.Equal(t, os.Getpid(), held.Holder.PID)
 	assert.Zero(t, held.Waited, "it does not wait")
 	go first.Release()
-	second, err := Instance(path, Wait(time.Minute))
+	second, err := Instance(path, Wait(time.Minute), Shared())
 	require.NoError(t, err, "unless it is told to")
+	_, err = Instance(path, Shared())
+	assert.ErrorIs(t, err, ErrHeld, "two readers would be two instances")
 	require.NoError(t, second.Release())
 }
 

@@ -79,5 +79,5 @@ func Eager() Option { return func(o *options) { o.eager = true } }
 
 // Shared takes a kernel lock as a reader: any number of them hold it at once, or one holder without this option. A steady
 // stream of readers in other processes can keep that one out; those of its own process, one try included, come after it once it
-// waits. Readers write no metadata. Record locks ignore it.
+// waits. Readers write no metadata. Record and named locks, and [Instance], ignore it.
 func Shared() Option { return func(o *options) { o.shared = true } }
