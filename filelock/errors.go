@@ -163,6 +163,8 @@ func (e *HeldError) Error() string {
 func (h Holder) who() string {
 	s := "PID " + strconv.Itoa(h.PID)
 	switch {
+	case h.State == Dead && h.Foreign:
+		return s + " of another PID namespace or boot, which has exited"
 	case h.State == Dead:
 		return s + ", which has exited"
 	case h.Foreign:
@@ -263,9 +265,10 @@ func newWaitError(ctx context.Context, path string, holder Holder, waited time.D
 
 // Takeover names the dead predecessor of a lock that was taken over. It may have stopped anywhere.
 type Takeover struct {
-	PID   int
-	Proof string    // how its death is known, such as "no-such-process" or "guard-free"
-	Since time.Time // when it had made its lock; zero if unknown
+	PID     int       // 0 if unknown
+	Proof   string    // how its death is known, such as "no-such-process" or "guard-free"
+	Since   time.Time // when it had made its lock; zero if unknown
+	Foreign bool      // PID was a number of another PID namespace or boot: here it means another process or none
 }
 
 func round(d time.Duration) time.Duration {

@@ -63,7 +63,7 @@ var mutants = []mutant{
 	{"a claim is adopted that has lost its name", "takeover.go", "if err != nil || !c.means(name, seen.info.ID) {", "if err != nil {", "TestChangedBetweenLookAndAct"},
 	{"dead claims are not adopted", "takeover.go", "if seen.verdict != gone {", "if true {", "dead claimant: A B"},
 	{"somebody else's claim is removed", "takeover.go", "if c.means(claim.name, claim.id) {", "if true {", "TestChangedBetweenLookAndAct"},
-	{"the successor is not told", "takeover.go", "c.taken = &Takeover{PID: dead.pid, Proof: string(dead.proof), Since: since}", "_ = since", "dead holder: A B"},
+	{"the successor is not told", "takeover.go", "c.taken = &Takeover{PID: dead.pid, Proof: string(dead.proof), Since: was.Since, Foreign: was.Foreign}", "", "dead holder: A B"},
 	{"the name is free in a takeover", "takeover.go", "if claim.ours != nil && !c.sys.namesLinger() {", "if false {", "TestThirdContenderKnows"},
 	{"a lock whose end is not known counts as ended", "takeover.go", "left(c.dir, c.name, dead.info.ID)", "!c.means(c.name, dead.info.ID)", "TestRemovalsThatMayHaveFailed"},
 	{"a lock that cannot be ended counts as ended", "takeover.go", "if err == nil || c.means(c.name, claim.id) {", "if true {", "TestTakeoverWithAFailingStep"},

@@ -117,7 +117,7 @@ func (n namedLocker) Acquire(ctx context.Context) (Lease, error) {
 	}()
 	if t, ok := l.Takeover(); ok {
 		n.opts.logger.Warn("the last holder ended without releasing the lock: what it protects may be half done",
-			"lock", n.name, "scope", n.scope, "pid", t.PID, "proof", t.Proof, "since", t.Since)
+			"lock", n.name, "scope", n.scope, "pid", t.PID, "proof", t.Proof, "since", t.Since, "foreign", t.Foreign)
 	}
 	returned = true
 	return l, nil

@@ -163,7 +163,8 @@ func (a *namedAcquisition) own(f *ownedFile, id sys.FileID) (*Takeover, error) {
 	if last == nil {
 		return nil, nil
 	}
-	return &Takeover{PID: last.pid, Proof: abandoned, Since: last.since}, nil
+	foreign := last.pid != 0 && last.pidSpace != a.sys.self().PIDSpace
+	return &Takeover{PID: last.pid, Proof: abandoned, Since: last.since, Foreign: foreign}, nil
 }
 
 func (a *namedAcquisition) become(f *ownedFile, place *place, taken *Takeover) *fileLease {

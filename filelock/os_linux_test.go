@@ -321,6 +321,45 @@ func TestRebooted(t *testing.T) {
 	assert.Equal(t, string(bootDiffers), proofOf(t, path))
 }
 
+// The number of a dead holder that meant its process elsewhere, or before the machine was restarted, is not said to be one of
+// here.
+func TestTakeoverOfAForeignNumber(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*attribute.Attribute)
+		foreign bool
+	}{
+		"ours":      {func(*attribute.Attribute) {}, false},
+		"elsewhere": {func(a *attribute.Attribute) { a.PIDSpace++ }, true},
+		"earlier":   {func(a *attribute.Attribute) { a.Boot[3]++ }, true},
+	} {
+		path := target(t)
+		forge(t, path, record(4242), func(a *attribute.Attribute) { a.PID = 4242; c.change(a) })
+		_, err := try(t, path, NoTakeover())
+		var held *HeldError
+		require.ErrorAs(t, err, &held)
+		assert.Equal(t, c.foreign, strings.Contains(err.Error(), "PID 4242 of another PID namespace or boot, which has exited"), err)
+		l, err := try(t, path)
+		require.NoError(t, err)
+		taken, _ := l.Takeover()
+		assert.Equal(t, 4242, taken.PID, name)
+		assert.Equal(t, c.foreign, taken.Foreign, name)
+		require.NoError(t, l.Release())
+
+		if name == "earlier" {
+			continue
+		}
+		place := newPlace(t)
+		space := sys.Me().PIDSpace
+		if c.foreign {
+			space++
+		}
+		writeMode(t, namedPath(t, place, AllUsers, name), owner{4242, space, time.Now()}.content(), 0o666)
+		taken, _ = TakeoverOf(mustNamed(t, namedIn(place, AllUsers, name)))
+		assert.Equal(t, 4242, taken.PID, name)
+		assert.Equal(t, c.foreign, taken.Foreign, name)
+	}
+}
+
 // A number that was used again is told by its start time even where the guard says nothing.
 func TestNumberUsedAgain(t *testing.T) {
 	path := target(t)

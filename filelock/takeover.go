@@ -70,10 +70,10 @@ func (c *contender) takeOver(dead *sighting) (*inode, *obstacle, error) {
 }
 
 func (c *contender) tookOver(dead *sighting) {
-	since := c.holder(dead).Since
-	c.taken = &Takeover{PID: dead.pid, Proof: string(dead.proof), Since: since}
+	was := c.holder(dead)
+	c.taken = &Takeover{PID: dead.pid, Proof: string(dead.proof), Since: was.Since, Foreign: was.Foreign}
 	c.log.Warn("took over the lock of a dead holder: what it protects may be half done",
-		"path", c.lockPath(), "pid", dead.pid, "proof", dead.proof, "since", since)
+		"path", c.lockPath(), "pid", dead.pid, "proof", dead.proof, "since", was.Since, "foreign", was.Foreign)
 }
 
 // stillDead is the second probe.

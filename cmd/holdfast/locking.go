@@ -116,12 +116,15 @@ func (h *holding) acquired(lock filelock.Lease) {
 	if !ok {
 		return
 	}
-	h.c.status.report(event{Event: "taken_over", PID: t.PID, Message: t.Proof})
+	dead, pid := "a process", t.PID
+	switch {
+	case t.Foreign:
+		dead, pid = fmt.Sprintf("PID %d of another PID namespace or boot", t.PID), 0
+	case t.PID != 0:
+		dead = fmt.Sprintf("PID %d", t.PID)
+	}
+	h.c.status.report(event{Event: "taken_over", PID: pid, Message: t.Proof})
 	if !h.c.quiet {
-		dead := "a process"
-		if t.PID != 0 {
-			dead = fmt.Sprintf("PID %d", t.PID)
-		}
 		h.c.say("took over the lock of %s, which has exited: %s may be half done", dead, h.file)
 	}
 }
