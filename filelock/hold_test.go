@@ -3,6 +3,7 @@ package filelock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -74,6 +75,18 @@ func TestWithReturnsTheLoss(t *testing.T) {
 		assert.Equal(t, "4242\n", string(content))
 		require.NoError(t, os.Remove(path+lockSuffix))
 	}
+}
+
+// A function that returns why its context ended has said it: the loss is one sentence, not two.
+func TestLossIsSaidOnce(t *testing.T) {
+	path := target(t)
+	err := With(context.Background(), path, func(ctx context.Context, _ *Lock) error {
+		deleteHeld(t, path+lockSuffix)
+		<-ctx.Done()
+		return fmt.Errorf("stopped: %w", context.Cause(ctx))
+	})
+	assert.ErrorIs(t, err, ErrLost)
+	assert.Equal(t, 1, strings.Count(err.Error(), "was taken away while held"), err)
 }
 
 // After a loss the next goroutine of this process does not wait for the loser.

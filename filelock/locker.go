@@ -89,7 +89,7 @@ func Do(ctx context.Context, l Locker, fn func(ctx context.Context, lease Lease)
 		return err
 	}
 	defer func() {
-		if released := lease.Release(); released != nil {
+		if released := lease.Release(); released != nil && !errors.Is(err, released) { // fn may have returned its context's cause
 			err = errors.Join(err, released)
 		}
 	}()
