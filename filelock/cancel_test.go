@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -47,5 +49,19 @@ func TestCancelledByAnotherLocksError(t *testing.T) {
 			assert.Equal(t, errors.As(cause, new(*Error)), errors.As(err, new(*Error)), "%s %s", kind, name)
 			require.NoError(t, holder.Release())
 		}
+	}
+}
+
+// Who waits for its own process is told so, as is who gives up.
+func TestCancelledWaitForOurselves(t *testing.T) {
+	path := target(t)
+	for name, l := range map[string]Locker{"record": Record(path, Wait(Forever)), "kernel": Kernel(path, Wait(Forever))} {
+		holder, err := l.TryAcquire(context.Background())
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		_, err = l.Acquire(ctx)
+		cancel()
+		assert.ErrorContains(t, err, fmt.Sprintf("stopped waiting for this process (PID %d)", os.Getpid()), name)
+		require.NoError(t, holder.Release())
 	}
 }

@@ -231,7 +231,10 @@ type waitError struct {
 
 func (e *waitError) Error() string {
 	who := "others"
-	if e.holder.PID != 0 {
+	switch {
+	case e.holder.State == Ourselves:
+		who = fmt.Sprintf("this process (PID %d)", e.holder.PID)
+	case e.holder.PID != 0:
 		who = e.holder.who()
 	}
 	if e.holder.Hint {

@@ -167,6 +167,9 @@ func (c *kernelContender) cannotOpen(err error) error {
 	if c.sys.namesLinger() && sys.IsKind(err, sys.NotPermitted, sys.InUse) {
 		return unsettled{err}
 	}
+	if sys.IsKind(err, sys.NotExist) { // it would have been made
+		return &Error{"find the directory of the lock file", c.full, err}
+	}
 	return &Error{"open the lock file", c.full, err}
 }
 

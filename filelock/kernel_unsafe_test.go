@@ -183,6 +183,7 @@ func TestKernelBelowDirectories(t *testing.T) {
 	require.NoError(t, l.Release())
 	_, err = KernelAt(root, filepath.Join("a", "missing", "run.lock")).TryAcquire(context.Background())
 	assert.ErrorIs(t, err, os.ErrNotExist)
+	assert.ErrorContains(t, err, "cannot find the directory of the lock file")
 	assert.Equal(t, []string{"run.lock"}, entries(t, path))
 }
 

@@ -51,7 +51,7 @@ func (p namedPlace) createAs(dir namedDir, name string) error {
 func (p namedPlace) prepare(file namedFile) error {
 	if g := p.group; g != nil {
 		if err := file.SetGroup(*g); err != nil {
-			return err
+			return fmt.Errorf("%w: root or a member of group %d has to make this first", err, *g)
 		}
 	}
 	return file.Chmod(p.perm)

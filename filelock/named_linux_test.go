@@ -76,7 +76,7 @@ func TestNamedTwoUsers(t *testing.T) {
 	place := newPlace(t)
 	out, err := nobodys(t, "named", place, string(Group("0")), "name", "0s").Output()
 	require.NoError(t, err)
-	assert.Contains(t, string(out), "cannot make the lock file: operation not permitted", "one cannot make a file of a group's that one is not in")
+	assert.Contains(t, string(out), "cannot make the lock file: operation not permitted: root or a member of group 0 has to make this first", "one cannot make a file of a group's that one is not in")
 	assert.Empty(t, entries(t, filepath.Join(place, "x")))
 
 	require.NoError(t, os.Chmod(place, 0o755))
