@@ -62,6 +62,14 @@ func TestNamedPlaces(t *testing.T) {
 	}
 }
 
+// The number that chown takes for "as it is" is no group, and nothing is left of the attempt.
+func TestNamedGroupThatIsNone(t *testing.T) {
+	place := newPlace(t)
+	_, err := namedIn(place, Group("4294967295"), "name").TryAcquire(context.Background())
+	assert.ErrorIs(t, err, ErrMisconfigured)
+	assert.Empty(t, entries(t, filepath.Join(place, "x")))
+}
+
 // Everybody in the scope can lock the file, and nobody else, whatever the umask.
 func TestNamedOnDisk(t *testing.T) {
 	for _, umask := range []int{0, 0o022, 0o077, 0o277, 0o777} {

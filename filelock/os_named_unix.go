@@ -4,6 +4,7 @@ package filelock
 
 import (
 	"io/fs"
+	"math"
 	"os/user"
 	"runtime"
 	"strconv"
@@ -19,7 +20,7 @@ func (osSystem) user() uint32 { return sys.EffectiveUser() }
 
 // groupID is the number of a group by its name, or by the number itself.
 func (osSystem) groupID(group string) (uint32, error) {
-	if id, err := strconv.ParseUint(group, 10, 32); err == nil {
+	if id, err := strconv.ParseUint(group, 10, 32); err == nil && id != math.MaxUint32 { // the last one is nobody's: chown leaves the group as it is
 		return uint32(id), nil
 	}
 	g, err := user.LookupGroup(group)
