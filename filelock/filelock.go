@@ -111,8 +111,9 @@ func (l *Lock) Err() error {
 	return l.err
 }
 
-// Check looks at the disk now: nil if the lock file is still ours, a *LostError if it is not (then Done is closed), and
-// [ErrReleased] after a release. It is for the moment directly before a step that must not happen without the lock.
+// Check looks at the disk now: nil if the lock file is still ours, or if the system does not say, a *LostError if it is not
+// (then Done is closed), and [ErrReleased] after a release. It is for the moment directly before a step that must not happen
+// without the lock.
 func (l *Lock) Check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -25,7 +25,8 @@ var kernelLocks = newKernelTable()
 //
 // Acquire waits as long as [Wait] says, to the millisecond, and is woken when the holder lets go (Linux; elsewhere, and where
 // the system refuses to watch, it looks at least each 10 ms; on a network file system, for a holder on another machine, each
-// 200 ms). The goroutines of one process come first come, first served. The errors, with nothing written:
+// 200 ms). The goroutines of one process come first come, first served. The errors, with nothing written, though the file
+// may have been made, and then stays:
 //   - *HeldError, matching [ErrHeld]: the wait ran out. On Linux the kernel names the holder; elsewhere, and where the kernel
 //     does not show it, the file's [Metadata] does, which is a hint: see [Holder].
 //   - the context's error and cause, if it ended first.
@@ -107,8 +108,8 @@ func (l *KernelLease) Err() error {
 	return l.err
 }
 
-// Check looks at the disk now: nil if the path still names the locked file, a *LostError if it does not (then Done is
-// closed), and [ErrReleased] after a release. Without it a loss is noticed within 400 ms and at Release.
+// Check looks at the disk now: nil if the path still names the locked file, or if the system does not say, a *LostError if it
+// does not (then Done is closed), and [ErrReleased] after a release. Without it a loss is noticed within 400 ms and at Release.
 func (l *KernelLease) Check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,7 +121,7 @@ func (l *KernelLease) Check() error {
 
 // WriteMetadata replaces what the lock file says of its holder; acquiring wrote this process and a number that counts its
 // locks. It is for a holder that works for another process. It fails if the lease is shared or over, and if the file has
-// meanwhile got a second name; then nothing is written.
+// meanwhile got a second name; then nothing is written. After an error of the disk's the file may say anything.
 func (l *KernelLease) WriteMetadata(m Metadata) error { return l.writeMetadata(m) }
 
 // Release gives the lock up and leaves the file as it is. The first call acts; others, from any goroutine, return nil. A lock

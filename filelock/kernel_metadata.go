@@ -28,7 +28,7 @@ func ParseMetadata(b []byte) (m Metadata, ok bool) {
 	}
 	if dash {
 		n, err := strconv.ParseUint(string(sequence), 10, 64)
-		if err != nil || sequence[0] == '+' {
+		if err != nil {
 			return Metadata{}, false
 		}
 		m.Sequence = n

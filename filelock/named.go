@@ -44,6 +44,8 @@ func (s Scope) group() (group string, ok bool) {
 //
 // # Errors
 //
+// After an error no owner record has changed; a file that was made stays.
+//
 //   - *[HeldError], matching [ErrHeld]: the wait ran out. It names the holder as the owner record does, which is a hint.
 //   - the context's error and cause, if it ended first.
 //   - [ErrReentrant]: the context comes from a [Do] that holds this lock.

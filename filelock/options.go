@@ -34,8 +34,8 @@ func newOptions(opts []Option) options {
 }
 
 // Wait sets how long to wait for the lock; [DefaultWait] if it is not given, [Forever] for no end. Zero or less is one
-// try, which includes taking over a dead holder's lock. The time is looked at after each try and a pause is not cut short,
-// as in the Node library: a wait of 50 ms tries at 0, 20 and 60 ms.
+// try, which includes taking over a dead holder's lock. For a record lock the time is looked at after each try and a pause
+// between two is not cut short, as in the Node library: a wait of 50 ms tries at 0, 20 and 60 ms. Other locks keep to the time.
 func Wait(d time.Duration) Option { return func(o *options) { o.wait = max(d, 0) } }
 
 // spent is what a contender that gives up after d says of its wait: one try has not waited.
@@ -78,6 +78,7 @@ func OnBehalfOf(pid int) Option { return func(o *options) { o.behalf = pid } }
 func Eager() Option { return func(o *options) { o.eager = true } }
 
 // Shared takes a kernel lock as a reader: any number of them hold it at once, or one holder without this option. A steady
-// stream of readers in other processes can keep that one out; those of its own process, one try included, come after it once it
-// waits. Readers write no metadata. Record and named locks, and [Instance], ignore it.
+// stream of readers in other processes can keep that one out; those of its own process, one try included, come after it once
+// it waits. Readers write no metadata, but must be allowed to write to the file: some network file systems lock nothing
+// else. Record and named locks, and [Instance], ignore it.
 func Shared() Option { return func(o *options) { o.shared = true } }
