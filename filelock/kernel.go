@@ -16,6 +16,8 @@ var kernelLocks = newKernelTable()
 // whatever way, so there are no dead holders to recover from, and a child that was started meanwhile does not keep it. Other
 // programs that lock the same file in the same way exclude and are excluded.
 //
+// Its content is the [Metadata] of its last exclusive holder. A file that has another content keeps it, and has no metadata.
+//
 // Not to be mixed with a record lock ([Record], [Acquire]) on one path: one is a file that stays, the other one that comes and
 // goes.
 //
@@ -121,7 +123,8 @@ func (l *KernelLease) Check() error {
 
 // WriteMetadata replaces what the lock file says of its holder; acquiring wrote this process and a number that counts its
 // locks. It is for a holder that works for another process. It fails if the lease is shared or over, and if the file has
-// meanwhile got a second name; then nothing is written. After an error of the disk's the file may say anything.
+// meanwhile got a second name, or a content that is no metadata; then nothing is written. After an
+// error of the disk's the file may say anything.
 func (l *KernelLease) WriteMetadata(m Metadata) error { return l.writeMetadata(m) }
 
 // Release gives the lock up and leaves the file as it is. The first call acts; others, from any goroutine, return nil. A lock

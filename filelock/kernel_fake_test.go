@@ -448,7 +448,7 @@ func TestKernelLinkedWhileItIsLocked(t *testing.T) {
 func TestKernelMetadataThatCannotBeWritten(t *testing.T) {
 	for _, op := range []string{"write", "truncate"} {
 		path := kernelFile(t)
-		write(t, path, make([]byte, 100))
+		write(t, path, make([]byte, maxRecord))
 		l, err := kernelFor(t, kernelFailing(sys.NoSpace, op), path)
 		require.NoError(t, err)
 		assert.ErrorIs(t, l.WriteMetadata(Metadata{PID: 1}), sys.NoSpace)
@@ -538,10 +538,10 @@ func TestKernelEveryStepFails(t *testing.T) {
 		"absolute": {sys.NotExist}, "open": {sys.AccessDenied, sys.TooManyFiles, sys.ReadOnly, sys.IO},
 		"create": {sys.NoSpace, sys.AccessDenied, sys.ReadOnly}, "chmod": {sys.NotPermitted}, "stat": {sys.IO},
 		"tryLock": {sys.IO, sys.Unsupported}, "lstat": {sys.AccessDenied, sys.IO}, "write": {sys.NoSpace}, "truncate": {sys.IO},
-		"unlock": {sys.IO}, "close": {sys.IO},
+		"unlock": {sys.IO}, "close": {sys.IO}, "read": {sys.IO},
 	}
 	hits := map[string]int{}
-	for _, before := range []string{"", "a file with a long content that is cut\n"} {
+	for _, before := range []string{"", strings.Repeat("0", 40) + "4242-1\n" /* it is cut */} {
 		for _, late := range []bool{false, true} {
 			for n := 1; ; n++ {
 				reached := false

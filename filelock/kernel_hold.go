@@ -101,7 +101,11 @@ func (l *KernelLease) writeMetadata(m Metadata) error {
 	if err := unsafeFile(l.path, info); err != nil {
 		return err
 	}
-	if err := m.write(l.file, info.Size); err != nil {
+	err = errOtherContent
+	if !isOthers(l.file, info.Size) {
+		err = m.write(l.file, info.Size)
+	}
+	if err != nil {
 		return &Error{"write metadata", l.path, err}
 	}
 	return nil

@@ -44,7 +44,20 @@ func (m Metadata) append(b []byte) []byte {
 	return append(strconv.AppendUint(b, m.Sequence, 10), '\n')
 }
 
-var errNoProcess = errors.New("metadata must name a process")
+var (
+	errNoProcess    = errors.New("metadata must name a process")
+	errOtherContent = errors.New("the file has a content that is no lock's, and keeps it")
+)
+
+// isOthers reports whether the file has a content that metadata is not, neither whole nor torn by a crash: somebody's own.
+func isOthers(f lockFile, size int64) bool {
+	if size == 0 || size > maxRecord {
+		return size > 0
+	}
+	var buf [maxRecord + 1]byte
+	n, err := readFull(f, buf[:])
+	return err != nil || len(bytes.Trim(buf[:n], "0123456789-\n\x00")) > 0
+}
 
 // write replaces the content of a locked file of this size. A longer one is cut to the new length first, so that whoever
 // reads in between finds no newline and no metadata; it is never cut to nothing, since ext4 then flushes it at each close,

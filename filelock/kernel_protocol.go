@@ -222,7 +222,9 @@ func (c *kernelContender) become(f lockFile, place *place) (*KernelLease, error)
 	}
 	if l.shared {
 		c.table.queues.leave(place) // for the readers behind
-	} else if err := (Metadata{c.sys.self().PID, c.table.sequence.Add(1)}).write(f, info.Size); err != nil {
+	} else if err := c.writeOwn(f, info); err == errOtherContent {
+		c.log.Debug("lock has no metadata", "path", c.full, "err", err)
+	} else if err != nil {
 		c.log.Warn("lock is held, and its metadata could not be written", "path", c.full, "err", err)
 	}
 	c.table.hold(l)
@@ -230,6 +232,21 @@ func (c *kernelContender) become(f lockFile, place *place) (*KernelLease, error)
 	defer l.mu.Unlock()
 	l.timer = c.sys.after(heartbeat, l.beat)
 	return l, nil
+}
+
+// writeOwn writes this process's metadata. What this process wrote there last need not be looked at.
+func (c *kernelContender) writeOwn(f lockFile, info sys.Info) error {
+	m := Metadata{c.sys.self().PID, c.table.sequence.Add(1)}
+	now := written{info.ID, info.Size}
+	if c.table.last.swap(written{}) != now && isOthers(f, info.Size) {
+		return errOtherContent
+	}
+	err := m.write(f, info.Size)
+	if err == nil {
+		var buf [maxRecord]byte
+		c.table.last.swap(written{info.ID, int64(len(m.append(buf[:0])))})
+	}
+	return err
 }
 
 // announce logs that the lock is held. A panic of the log's handler goes on, without the lock.

@@ -109,7 +109,22 @@ func TestKernelLeavesTheModeOfAnExistingFile(t *testing.T) {
 	assert.Equal(t, os.FileMode(0o640), info.Mode())
 }
 
-// What was in the file, of whatever form, is no obstacle and is replaced to the byte.
+// A file that somebody keeps something in is locked and left as it is: a program may lock the very file that it protects.
+func TestKernelLeavesOtherContent(t *testing.T) {
+	for _, content := range []string{`{"theme":"dark"}`, "hello\n", " ", "4242-7\n\nplan", "\ufeff4242\n", strings.Repeat("0", maxRecord+1), strings.Repeat("x", 5000)} {
+		path := kernelFile(t)
+		write(t, path, []byte(content))
+		l := mustKernel(t, path)
+		assert.ErrorIs(t, refusedKernel(t, path), ErrHeld)
+		assert.ErrorIs(t, l.WriteMetadata(Metadata{PID: 1}), errOtherContent)
+		require.NoError(t, l.Release())
+		after, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Equal(t, content, string(after))
+	}
+}
+
+// What was in the file of metadata, of whatever form, whole or torn, is no obstacle and is replaced to the byte.
 func TestKernelMetadataOnDisk(t *testing.T) {
 	dead := deadPID(t)
 	for name, before := range map[string]string{
@@ -117,8 +132,10 @@ func TestKernelMetadataOnDisk(t *testing.T) {
 		"older form":    fmt.Sprintf("%d\n", dead),
 		"of the dead":   fmt.Sprintf("%d-7\n", dead),
 		"of the living": fmt.Sprintf("%d-7\n", os.Getppid()),
-		"longer":        strings.Repeat("x", 5000) + "\n",
+		"longer":        strings.Repeat("0", 50) + "4242-7\n",
 		"shorter":       "1",
+		"torn":          fmt.Sprintf("%d-", dead),
+		"a power cut's": "\x00\x00\x00\x00\x00\x00\x00",
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := kernelFile(t)
