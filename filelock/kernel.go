@@ -123,8 +123,8 @@ func (l *KernelLease) Check() error {
 
 // WriteMetadata replaces what the lock file says of its holder; acquiring wrote this process and a number that counts its
 // locks. It is for a holder that works for another process. It fails if the lease is shared or over, and if the file has
-// meanwhile got a second name, or a content that is no metadata; then nothing is written. After an
-// error of the disk's the file may say anything.
+// meanwhile got a second name, or a content that is no metadata; then nothing is written. After an error of the disk's the
+// file may say anything.
 func (l *KernelLease) WriteMetadata(m Metadata) error { return l.writeMetadata(m) }
 
 // Release gives the lock up and leaves the file as it is. The first call acts; others, from any goroutine, return nil. A lock

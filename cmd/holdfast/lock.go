@@ -27,9 +27,9 @@ The lock names CMD: if we are killed, it stays held until CMD ends, and the next
 CMD leaves behind do not hold the lock. They are named in one warning: on Linux all of them, on Windows those that did not
 leave CMD's job, elsewhere none.
 
-With --kind kernel FILE is the lock itself, a file that is made once and stays, whatever is in it, and the system's own
-lock on it is taken, as flock does; with --kind named FILE is any name, for this machine and --scope. Both are ours and not CMD's: if we are killed,
-they are free while CMD goes on. The three kinds do not exclude each other.` + statusHelp
+With --kind kernel FILE is the lock itself, a file that is made once and stays, whatever is in it, and the system's own lock
+on it is taken, as flock does; with --kind named FILE is any name, for this machine and --scope. Both are ours and not
+CMD's: if we are killed, they are free while CMD goes on. The three kinds do not exclude each other.` + statusHelp
 }
 
 func (*lockVerb) commandIsOptional() bool { return false }
