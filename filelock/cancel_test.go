@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -55,12 +54,14 @@ func TestCancelledByAnotherLocksError(t *testing.T) {
 // Who waits for its own process is told so, as is who gives up.
 func TestCancelledWaitForOurselves(t *testing.T) {
 	path := target(t)
-	for name, l := range map[string]Locker{"record": Record(path, Wait(Forever)), "kernel": Kernel(path, Wait(Forever))} {
-		holder, err := l.TryAcquire(context.Background())
+	for name, kind := range map[string]func(...Option) Locker{
+		"record": func(opts ...Option) Locker { return Record(path, opts...) },
+		"kernel": func(opts ...Option) Locker { return Kernel(path, opts...) },
+	} {
+		holder, err := kind().TryAcquire(context.Background())
 		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		_, err = l.Acquire(ctx)
-		cancel()
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err = kind(Wait(Forever), OnWait(func(Holder) { cancel() })).Acquire(ctx)
 		assert.ErrorContains(t, err, fmt.Sprintf("stopped waiting for this process (PID %d)", os.Getpid()), name)
 		require.NoError(t, holder.Release())
 	}
