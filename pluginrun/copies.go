@@ -15,10 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-var (
-	errNotLocal = errors.New("not a name in the profile")
-	errNoIndex  = errors.New("not the index of copies that this program writes")
-)
+var errNotLocal = errors.New("not a name in the profile")
 
 // copies are what the files were before a run. The index is written when all copies are there, and removed before any of
 // them: copies without an index are litter of a run that did not begin, or has succeeded.

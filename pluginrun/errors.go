@@ -1,6 +1,7 @@
 package pluginrun
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -14,6 +15,10 @@ import (
 // ErrReentrant says that the run that was asked for would wait for itself: we are part of a run in this profile, as a
 // lifecycle script's process is, or have one in this process already. It matches filelock.ErrReentrant.
 var ErrReentrant = fmt.Errorf("this is part of a run in that profile, and would wait for itself: %w", filelock.ErrReentrant)
+
+// ErrCopies is what an [Error] wraps if nobody can tell what an earlier run left to restore: its index is damaged, or a later
+// version's. Everything was left as it is, and no run begins before a person has moved the copies away.
+var ErrCopies = errors.New("not an index of copies that this version reads")
 
 // Error is a step that failed for a reason of the system's; it unwraps to that reason.
 type Error struct {

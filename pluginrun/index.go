@@ -39,23 +39,23 @@ func parseIndex(data []byte) (*copies, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil {
-		return nil, fmt.Errorf("%w: %v", errNoIndex, err)
+		return nil, fmt.Errorf("%w: %v", ErrCopies, err)
 	}
 	if c.Version != copiesVersion {
-		return nil, fmt.Errorf("%w: version %d", errNoIndex, c.Version)
+		return nil, fmt.Errorf("%w: version %d", ErrCopies, c.Version)
 	}
 	for _, f := range c.Files {
 		if !filepath.IsLocal(string(f.Name)) {
-			return nil, fmt.Errorf("%w: it names %q", errNoIndex, f.Name)
+			return nil, fmt.Errorf("%w: it names %q", ErrCopies, f.Name)
 		}
 		if f.Copy == "" {
 			continue
 		}
 		if _, err := strconv.ParseUint(f.Copy, 10, 16); err != nil {
-			return nil, fmt.Errorf("%w: a copy is named %q", errNoIndex, f.Copy)
+			return nil, fmt.Errorf("%w: a copy is named %q", ErrCopies, f.Copy)
 		}
 		if mode, err := strconv.ParseUint(f.Mode, 8, 32); err != nil || mode > 0o777 {
-			return nil, fmt.Errorf("%w: a mode is %q", errNoIndex, f.Mode)
+			return nil, fmt.Errorf("%w: a mode is %q", ErrCopies, f.Mode)
 		}
 	}
 	return &c, nil

@@ -110,7 +110,7 @@ type Leftover struct {
 //   - *[SurvivorsError]: the tree could not be ended. Nothing was restored; record and copies stay for the next run.
 //   - filelock.ErrLost: the lock was taken away. The tree was ended, nothing was restored, since others may have written
 //     meanwhile; the copies were set aside, and the error, a *[LostError], says where, or why they could not be.
-//   - *[Error]: a step failed for a reason of the system's. If result is nil, nothing was started. If not, the record or the
+//   - *[Error]: a step failed for a reason of the system's, or of [ErrCopies]. If result is nil, nothing was started. If not, the record or the
 //     copies stay, and the next run may restore the files before it begins, even if the program has succeeded.
 func (r *Runner) Run(ctx context.Context, args ...string) (*Result, error) {
 	return run(ctx, osSystem{}, thisProcess, r.dir, r.opts, args)

@@ -48,7 +48,7 @@ func (f copyFile) restore(op *operation, c *copies) (changed bool, err error) {
 	}
 	mode, err := strconv.ParseUint(f.Mode, 8, 32)
 	if err != nil {
-		return false, errNoIndex
+		return false, ErrCopies
 	}
 	if f.Link == "" {
 		return true, op.sys.writeFile(path, was, fs.FileMode(mode))
@@ -96,20 +96,16 @@ func (op *operation) finishRestore() error {
 }
 
 func (op *operation) finishRestoreFrom(dir string) error {
-	dir = op.take(dir)
-	index := filepath.Join(dir, indexName)
-	data, err := op.sys.readFile(index)
-	if sys.IsKind(err, sys.NotExist) { // set aside
-		return nil
+	c, err := op.readIndex(dir)
+	if err != nil { // with a path that stays the same from try to try
+		return err
 	}
-	if err != nil {
-		return &Error{"read the index of copies", index, err}
+	if c != nil {
+		c, err = op.readIndex(op.take(dir))
 	}
-	c, err := parseIndex(data)
-	if err != nil {
-		return &Error{"restore what an earlier run left", index, fmt.Errorf("%w; compare the copies beside it with the files, then move their directory away", err)}
+	if c == nil || err != nil {
+		return err
 	}
-	c.dir = dir
 	changed, err := c.restore(op)
 	if err != nil {
 		return err
@@ -118,6 +114,24 @@ func (op *operation) finishRestoreFrom(dir string) error {
 		op.log.Warn("restored files that a run had left half changed", "dir", op.place.dir, "files", changed)
 	}
 	return nil
+}
+
+// readIndex returns the copies in dir: nil if they were set aside.
+func (op *operation) readIndex(dir string) (*copies, error) {
+	index := filepath.Join(dir, indexName)
+	data, err := op.sys.readFile(index)
+	if sys.IsKind(err, sys.NotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &Error{"read the index of copies", index, err}
+	}
+	c, err := parseIndex(data)
+	if err != nil {
+		return nil, &Error{"restore what an earlier run left", index, fmt.Errorf("%w; compare the copies beside it with the files, then move their directory away", err)}
+	}
+	c.dir = dir
+	return c, nil
 }
 
 // take renames a directory of copies to a name that only we know, and returns that. A run that has lost its lock may be

@@ -99,7 +99,7 @@ func codeOf(err error) int {
 	var record *pluginrun.RecordError
 	var idle *pluginrun.IdleError
 	switch {
-	case errors.Is(err, filelock.ErrMisconfigured), errors.As(err, &record), errors.As(err, &idle):
+	case errors.Is(err, filelock.ErrMisconfigured), errors.Is(err, pluginrun.ErrCopies), errors.As(err, &record), errors.As(err, &idle):
 		return exitStuck
 	case errors.As(err, &active):
 		if len(active.Processes) == 0 { // nobody can tell whether it goes on

@@ -62,6 +62,7 @@ func TestOutcome(t *testing.T) {
 		{"active run", runs["active run"], exitBusy},
 		{"unproven run", runs["unproven run"], exitStuck},
 		{"record of no run", runs["no run"], exitStuck},
+		{"copies that nobody can tell", &pluginrun.Error{Err: fmt.Errorf("%w: version 2", pluginrun.ErrCopies)}, exitStuck},
 		{"silent run", runs["idle"], exitStuck},
 		{"survivors, though a signal ended us", runs["survivors"], exitStuck},
 		{"lost run", runs["lost run"], exitStuck},

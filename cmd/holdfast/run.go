@@ -30,12 +30,12 @@ type runVerb struct {
 func (*runVerb) Help() string {
 	return `CMD, such as pnpm add left-pad, runs in DIR under the lock of DIR/package.json, and is recorded in
 DIR/.plugin-manager/run.json: no two runs overlap, and none begins while something goes on of one whose manager was killed
-(75, naming the process and the record; 76 if the record names no run or nobody can tell). If CMD fails, package.json and the
-package manager's lockfiles are as they were before, one line says so, and its exit code or signal is ours. A signal that
-asks us to end, a run that is silent for longer than --idle-limit, and a lost lock (76) end CMD and all that it started;
-then those files are restored, unless the lock was lost or something cannot be ended (76). A run inside a run is refused
-at once (76). If CMD succeeds, and what it printed cannot be passed on, or is not taken within two seconds of its end, what
-it did stays, and 74 says so.` + statusHelp
+(75, naming the process and the record; 76 if the record names no run, or nobody can tell whether it goes on or what it left
+to restore). If CMD fails, package.json and the package manager's lockfiles are as they were before, one line says so, and
+its exit code or signal is ours. A signal that asks us to end, a run that is silent for longer than --idle-limit, and a lost
+lock (76) end CMD and all that it started; then those files are restored, unless the lock was lost or something cannot be
+ended (76). A run inside a run is refused at once (76). If CMD succeeds, and what it printed cannot be passed on, or is not
+taken within two seconds of its end, what it did stays, and 74 says so.` + statusHelp
 }
 
 func (v *runVerb) takes(command []string) { v.Command = command }
