@@ -2,6 +2,7 @@ package child
 
 import (
 	"os"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -25,8 +26,8 @@ var resumeProcess = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumeProce
 // ever. After an error nothing of it runs any more.
 func (g *gate) open() error {
 	err := withHandle(g.process, func(h windows.Handle) error {
-		if status, _, _ := resumeProcess.Call(uintptr(h)); status != 0 {
-			return windows.NTStatus(status)
+		if r, _, _ := resumeProcess.Call(uintptr(h)); uint32(r) != 0 { // the rest of the register says nothing
+			return windows.NTStatus(r)
 		}
 		return nil
 	})
@@ -74,6 +75,9 @@ func setKillOnClose(job windows.Handle, kill bool) error {
 	if kill {
 		limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
 	}
+	var pinned runtime.Pinner // as in processes
+	pinned.Pin(&limits)
+	defer pinned.Unpin()
 	_, err := windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
 	return os.NewSyscallError("SetInformationJobObject", err)

@@ -57,6 +57,39 @@ func pids(tree Tree) (pids []int) {
 	return pids
 }
 
+// What the system writes arrives, wherever the stack was and is when it is asked.
+func TestTreeAtEveryDepth(t *testing.T) {
+	files, out := streams(t)
+	c := start(t, program(t, files, "program:block"))
+	require.NoError(t, c.Open())
+	out.pid()
+	type answer struct {
+		list []int
+		err  error
+	}
+	for depth := range 1200 {
+		answers := make(chan answer)
+		go deeper(depth, func() {
+			list, err := c.gate.processes()
+			answers <- answer{list, err}
+		})
+		require.Equal(t, answer{list: []int{c.PID()}}, <-answers, "%d calls deep", depth)
+	}
+}
+
+// deeper calls f below as many calls, each of which has a frame of its own.
+//
+//go:noinline
+func deeper(calls int, f func()) byte {
+	var frame [64]byte
+	if calls == 0 {
+		f()
+	} else {
+		frame[calls%len(frame)] = deeper(calls-1, f)
+	}
+	return frame[(calls+1)%len(frame)]
+}
+
 func TestTreeThatIsNotOurs(t *testing.T) {
 	files, out := streams(t)
 	c := start(t, program(t, files, "program:block"))

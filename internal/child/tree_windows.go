@@ -2,6 +2,7 @@ package child
 
 import (
 	"os"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -43,6 +44,9 @@ func (g *gate) processes() (pids []int, err error) {
 		assigned, listed uint32
 		pids             [mostListed]uintptr
 	}
+	var pinned runtime.Pinner // the address is passed as a number: on a stack, which moves, it would soon be wrong
+	pinned.Pin(&list)
+	defer pinned.Unpin()
 	err = windows.QueryInformationJobObject(job, windows.JobObjectBasicProcessIdList,
 		uintptr(unsafe.Pointer(&list)), uint32(unsafe.Sizeof(list)), nil)
 	if err != nil && err != windows.ERROR_MORE_DATA {
