@@ -8,12 +8,13 @@ import (
 	"syscall"
 )
 
-// forwarded is what can arrive at all. It cannot be passed on: where there is a console, its Ctrl-C reaches CMD by itself.
-var forwarded = []os.Signal{os.Interrupt}
+// forwarded is what can arrive at all: Ctrl-C and Ctrl-Break, and the end of the console, of the session or of the system. It
+// cannot be passed on: where there is a console, it reaches CMD by itself.
+var forwarded = []os.Signal{os.Interrupt, syscall.SIGTERM}
 
 var (
 	survived []os.Signal
-	ending   = []syscall.Signal{syscall.SIGINT}
+	ending   = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}
 	harmless []syscall.Signal
 )
 
