@@ -172,7 +172,9 @@ func (d *Dir) Remove(name string, f *File) error {
 // Sync does nothing here: the system has no call for it, and NTFS journals names itself.
 func (d *Dir) Sync() error { return nil }
 
-func (d *Dir) join(name string) string { return d.path + `\` + name }
+// join is the absolute path of a name in the directory. That of a root ends in a separator, and a path with a prefix may have
+// no two of them.
+func (d *Dir) join(name string) string { return strings.TrimSuffix(d.path, `\`) + `\` + name }
 
 func create(path string, access, disposition, flags uint32) (windows.Handle, error) {
 	p, err := windows.UTF16PtrFromString(long(path))
