@@ -165,7 +165,12 @@ func TestCodesThatDiffer(t *testing.T) {
 		{"below a dangling link", "ENOENT", "EEXIST", func(t *testing.T, dir string) {
 			require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "l")))
 		}, "l/x"},
+		{"far below a dangling link", "ENOTDIR", "EEXIST", func(t *testing.T, dir string) {
+			require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "l")))
+		}, "l/x/y"},
 		{"a directory's name", "ENOTDIR", "EINVAL", directories("d"), "d/"},
+		{"a file's directory", "EEXIST", "EINVAL", files("f"), "f/."},
+		{"a loop's directory", "ELOOP", "EINVAL", loop, "a/"},
 		{"a missing directory's name", "ENOENT", "EINVAL", nothing, "d/"},
 		{"no name", "EBUSY", "EINVAL", nothing, "."},
 		{"a NUL byte", "ERR_INVALID_ARG_VALUE", "EINVAL", nothing, "a\x00b"},

@@ -43,10 +43,11 @@
 //	  set-id and sticky bits         0o7000 of mode                      fs.ModeSetuid and its like, as far as the system
 //	                                                                     keeps them at open(2)
 //	  a parent is a file             EEXIST of the lowest, else ENOTDIR  ENOTDIR
-//	  a parent is a dangling link    ENOENT                              EEXIST
+//	  a parent is a dangling link    ENOENT, further up ENOTDIR          EEXIST
 //	  parents on a read-only disk    ENOENT                              EROFS
-//	  a path that names no file      ENOENT, ENOTDIR, EBUSY or           EINVAL: atomicwrite.ErrInvalidPath
-//	                                 ERR_INVALID_ARG_VALUE
+//	  a path that names no file      ENOENT, ENOTDIR, EBUSY, EEXIST,     EINVAL: atomicwrite.ErrInvalidPath, and no
+//	                                 ELOOP or ERR_INVALID_ARG_VALUE;     directory is made
+//	                                 missing parents are made
 //	  a lock for such a path         the lock of its text                filelock.ErrInvalidPath
 //	  Windows: a file in use *       EPERM or EBUSY at once              the same after tries for 1.1 s
 package compat

@@ -121,6 +121,14 @@ func TestRowLockOfNoFile(t *testing.T) {
 	require.ErrorIs(t, lock(dir), filelock.ErrInvalidPath)
 }
 
+func TestRowParentsOfNoFile(t *testing.T) {
+	dir := t.TempDir()
+	require.ErrorIs(t, write(dir+"/d/.."), atomicwrite.ErrInvalidPath)
+	assert.Empty(t, names(t, dir))
+	assert.Equal(t, "EBUSY", startNode(t).call("write", dir+"/d/..", "new", stated).Code)
+	assert.Equal(t, []string{"d"}, names(t, dir), "Node has made it")
+}
+
 func TestRowFIFO(t *testing.T) {
 	n := startNode(t)
 	path := target(t)
