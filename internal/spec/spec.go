@@ -109,13 +109,17 @@ func load[C row](path string) ([]C, error) {
 		About   string `json:"about"`
 		Cases   []C    `json:"cases"`
 	}
-	decoder := json.NewDecoder(bytes.NewReader(repeated.ReplaceAllFunc(text, repeat)))
+	text = repeated.ReplaceAllFunc(text, repeat)
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&table); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
 		return nil, fmt.Errorf("%s: something follows the table", filepath.Base(path))
+	}
+	if err := noKeyTwice(json.NewDecoder(bytes.NewReader(text))); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
 	var wrong []error
 	complain := func(format string, args ...any) {
@@ -139,6 +143,36 @@ func load[C row](path string) ([]C, error) {
 		seen[head.Name] = true
 	}
 	return table.Cases, errors.Join(wrong...)
+}
+
+// noKeyTwice reads a value, and fails where an object in it has a key twice: both languages pass over the first.
+func noKeyTwice(d *json.Decoder) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	open, _ := token.(json.Delim)
+	if open == 0 {
+		return nil
+	}
+	seen := map[json.Token]bool{}
+	for d.More() {
+		if open == '{' {
+			key, err := d.Token()
+			if err != nil {
+				return err
+			}
+			if seen[key] {
+				return fmt.Errorf("the key %q twice", key)
+			}
+			seen[key] = true
+		}
+		if err := noKeyTwice(d); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token()
+	return err
 }
 
 // Bytes are spelled in a table with one character each, U+0000 to U+00FF, so that they need not be UTF-8.

@@ -166,6 +166,8 @@ func TestNothingIsPassedOver(t *testing.T) {
 		{`{"version":1,"about":"it","cases":[{"name":"a","why":"b","bytes":"\u0100"}]}`, "no byte"},
 		{`{"version":1,"about":"it","cases":[` + good + `]} x`, "follows the table"},
 		{`[]`, "cannot unmarshal"},
+		{`{"version":1,"about":"it","cases":[{"name":"a","why":"b","want":1,"want":2}]}`, `"want" twice`},
+		{`{"version":1,"about":"it","about":"it","cases":[` + good + `]}`, `"about" twice`},
 	} {
 		path := filepath.Join(t.TempDir(), "table.json")
 		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
