@@ -3,7 +3,7 @@ package atomicwrite
 import (
 	"errors"
 	"io/fs"
-	"unicode/utf16"
+	"syscall"
 )
 
 const (
@@ -17,11 +17,11 @@ const (
 
 // lengthOf is a name's length as the limit of 255 counts it.
 func lengthOf(name string) int {
-	units := 0
-	for _, r := range name {
-		units += utf16.RuneLen(r)
+	units, err := syscall.UTF16FromString(name) // which takes half a surrogate pair, as a name may have it, for one unit
+	if err != nil {
+		return len(name)
 	}
-	return units
+	return len(units) - 1
 }
 
 func (osSystem) symlink(string, string) error { return errors.ErrUnsupported }

@@ -54,3 +54,11 @@ func TestNamesOfWindows(t *testing.T) {
 		})
 	}
 }
+
+func TestLengthOfNames(t *testing.T) {
+	for name, want := range map[string]int{
+		"": 0, "n": 1, "\u00e4": 1, "\U0001f600": 2, "n\xed\xa0\x80n": 3, "\xff": 1,
+	} {
+		assert.Equal(t, want, lengthOf(name), "%q", name)
+	}
+}
