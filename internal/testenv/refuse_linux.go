@@ -29,5 +29,8 @@ func RefuseWaitid() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
+	var pinned runtime.Pinner // the address is passed as a number: on a stack, which moves, it would soon be wrong
+	pinned.Pin(&program)
+	defer pinned.Unpin()
 	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
 }
