@@ -11,8 +11,9 @@ const unknown = "UNKNOWN"
 // Code returns what Node has in error.code for this failure, such as "ENOENT", and "" for nil and wherever Node's error has
 // no code: a lock that was waited for in vain, an error of the operation's own that the system has no part in.
 //
-// It looks through everything that errors.As does, *fs.PathError, *os.LinkError, *os.SyscallError and the errors of
-// packages atomicwrite and filelock among it; of several joined errors the first that has a code gives it.
+// It looks through everything that has an Unwrap method, *fs.PathError, *os.LinkError, *os.SyscallError and the errors of
+// packages atomicwrite and filelock among it; of several joined errors the first that has a code gives it. The cause of a
+// context's end has none.
 //
 // An error number of the system's has the code that Node has for it on that system: a file that may not be written is
 // "EACCES" on Unix and "EPERM" on Windows, in both languages. Windows' numbers are named as libuv names them, whichever call

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,7 +114,7 @@ func TestWithFileLockCancelled(t *testing.T) {
 	l, err := filelock.Acquire(t.Context(), path)
 	require.NoError(t, err)
 	defer l.Release()
-	why := errors.New("the user left")
+	why := fmt.Errorf("the user left: %w", syscall.ENOENT)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	value, err := WithFileLock(ctx, path, notRun(t), FileLockOptions{})
