@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"unsafe"
@@ -146,14 +147,21 @@ func UserSID() (string, error) {
 	return user.User.Sid.String(), nil
 }
 
+var errNoGroup = errors.New("there is somebody of this name who is no group")
+
 // GroupSID is the security identifier of a group by its name, or by the identifier itself.
 func GroupSID(group string) (string, error) {
 	sid, err := windows.StringToSid(group)
-	if err != nil {
-		sid, _, _, err = windows.LookupSID("", group)
+	if err == nil {
+		return sid.String(), nil
 	}
+	sid, _, kind, err := windows.LookupSID("", group)
 	if err != nil {
 		return "", err
 	}
-	return sid.String(), nil
+	switch kind {
+	case windows.SidTypeGroup, windows.SidTypeAlias, windows.SidTypeWellKnownGroup:
+		return sid.String(), nil
+	}
+	return "", errNoGroup
 }
