@@ -16,7 +16,7 @@ func (op *operation) begin(ctx context.Context) error {
 		return op.cancelled(ctx)
 	}
 	if err := op.lock.Check(); err != nil { // somebody else may begin as well
-		return &LostError{Dir: op.place.dir, Err: err}
+		return &LostError{Dir: op.dir, Err: err}
 	}
 	var err error
 	if op.out, err = op.openLog(op.token[:6]); err != nil {

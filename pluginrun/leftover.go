@@ -131,7 +131,7 @@ func (op *operation) stopped(ctx context.Context, started time.Time) (sighting, 
 
 func (op *operation) activeError(s sighting, waited time.Duration) *ActiveError {
 	e := &ActiveError{
-		Dir: op.place.dir, PID: s.run.pid, Grouped: s.run.grouped, Processes: s.processes, Why: s.proof, Since: s.since, Waited: waited,
+		Dir: op.dir, PID: s.run.pid, Grouped: s.run.grouped, Processes: s.processes, Why: s.proof, Since: s.since, Waited: waited,
 	}
 	if s.found {
 		e.Record = op.place.record()

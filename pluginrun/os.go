@@ -28,6 +28,7 @@ type system interface {
 	random(p []byte)
 	lookPath(program string, env []string) (string, error)
 
+	absolute(dir string) (string, error)         // of one that exists
 	makeDir(path string, perm fs.FileMode) error // and those above it; one that exists is fine
 	syncDir(path string) error
 	identify(dir string) (sys.FileID, error)

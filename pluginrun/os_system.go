@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,6 +71,26 @@ func (osSystem) lookPath(program string, env []string) (string, error) {
 	return "", found
 }
 
+// absolute is where dir is, whatever our working directory becomes. What a ".." behind a link means, the system says and not
+// the text.
+func (osSystem) absolute(dir string) (string, error) {
+	if !slices.Contains(strings.Split(filepath.ToSlash(dir), "/"), "..") {
+		return filepath.Abs(dir)
+	}
+	if !filepath.IsAbs(dir) && filepath.VolumeName(dir) == "" && !os.IsPathSeparator(dir[0]) {
+		here, err := os.Getwd() // by way of links, perhaps
+		if err != nil {
+			return "", err
+		}
+		dir = here + string(filepath.Separator) + dir
+	}
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(dir)
+}
+
 func (osSystem) makeDir(path string, perm fs.FileMode) error { return os.MkdirAll(path, perm) }
 
 func (osSystem) removeDir(path string) error {
@@ -109,8 +130,17 @@ func (osSystem) lock(ctx context.Context, path string, opts []filelock.Option) (
 	return filelock.Acquire(ctx, path, opts...)
 }
 
+// split is filepath.Split, with a directory that can be opened.
+func split(path string) (dir, name string) {
+	dir, name = filepath.Split(path)
+	if dir == "" {
+		dir = "."
+	}
+	return dir, name
+}
+
 func (osSystem) lstat(path string) (sys.Info, error) {
-	dir, name := filepath.Split(path)
+	dir, name := split(path)
 	d, err := sys.OpenDir(dir)
 	if err != nil {
 		return sys.Info{}, err
@@ -137,7 +167,7 @@ func (osSystem) writeFile(path string, data []byte, exactly fs.FileMode, opts ..
 }
 
 func (osSystem) remove(path string, durably bool) error {
-	dir, name := filepath.Split(path)
+	dir, name := split(path)
 	d, err := sys.OpenDir(dir)
 	if err != nil {
 		return err

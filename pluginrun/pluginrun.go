@@ -52,7 +52,8 @@ type Runner struct {
 	opts options
 }
 
-// New returns a Runner for the profile in dir, which need not exist.
+// New returns a Runner for the profile in dir, which need not exist. A relative path counts from where this process is when Run
+// is called.
 func New(dir string, opts ...Option) *Runner { return &Runner{dir, newOptions(opts)} }
 
 // Result is what is known of a run that was started, whatever became of it.

@@ -43,6 +43,7 @@ type operation struct {
 	sys   system
 	opts  options
 	log   *slog.Logger
+	dir   string // the profile, as it was given
 	place place
 	id    sys.FileID // of the profile
 	path  string     // of the program
@@ -86,7 +87,7 @@ func (a *active) leave(id sys.FileID) {
 }
 
 func run(ctx context.Context, s system, a *active, dir string, o options, args []string) (*Result, error) {
-	op := &operation{sys: s, opts: o, log: o.logger, place: place{dir}, args: args}
+	op := &operation{sys: s, opts: o, log: o.logger, dir: dir, place: place{dir}, args: args}
 	op.token = op.newToken()
 	if err := op.find(); err != nil {
 		return nil, err
@@ -125,10 +126,23 @@ func (op *operation) find() error {
 	if op.id, err = op.sys.identify(op.place.dir); err != nil {
 		return &Error{"look at the profile's directory", op.place.dir, err}
 	}
+	op.settle()
 	if op.within() {
 		return op.reentrant()
 	}
 	return nil
+}
+
+// settle makes the profile's path absolute: what is restored and removed by it must be in the profile also when our working
+// directory is another by then. Where that path does not lead there, as below a directory that we may not search, it stays.
+func (op *operation) settle() {
+	dir, err := op.sys.absolute(op.place.dir)
+	if err != nil {
+		return
+	}
+	if id, err := op.sys.identify(dir); err == nil && id == op.id {
+		op.place.dir = dir
+	}
 }
 
 // within reports whether we are part of a run in this profile that is on: our mark names it, and its copies are in their
@@ -155,7 +169,7 @@ func (op *operation) within() bool {
 }
 
 func (op *operation) reentrant() error {
-	return fmt.Errorf("%s: %w", oneline.Path(op.place.dir), ErrReentrant)
+	return fmt.Errorf("%s: %w", oneline.Path(op.dir), ErrReentrant)
 }
 
 func (op *operation) newToken() string {

@@ -111,7 +111,7 @@ func (op *operation) finishRestoreFrom(dir string) error {
 		return err
 	}
 	if len(changed) > 0 {
-		op.log.Warn("restored files that a run had left half changed", "dir", op.place.dir, "files", changed)
+		op.log.Warn("restored files that a run had left half changed", "dir", op.dir, "files", changed)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (op *operation) watch(ctx context.Context) outcome {
 	case <-ctx.Done():
 		why = op.cancelled(ctx)
 	case <-silence:
-		why = &IdleError{Dir: op.place.dir, Program: op.opts.program, PID: op.child.pid(), Limit: op.opts.idleLimit, Log: op.out.path}
+		why = &IdleError{Dir: op.dir, Program: op.opts.program, PID: op.child.pid(), Limit: op.opts.idleLimit, Log: op.out.path}
 	case <-op.lock.Done():
 		why = op.lock.Err()
 	}
@@ -60,7 +60,7 @@ func (op *operation) ended(e ending) {
 }
 
 func (op *operation) cancelled(ctx context.Context) error {
-	e := &CancelledError{Dir: op.place.dir, Program: op.opts.program, Err: ctx.Err(), Cause: context.Cause(ctx)}
+	e := &CancelledError{Dir: op.dir, Program: op.opts.program, Err: ctx.Err(), Cause: context.Cause(ctx)}
 	if op.child != nil {
 		e.PID = op.child.pid()
 	}
@@ -187,7 +187,7 @@ func (op *operation) windUp(o outcome) error {
 		o.gone = op.end()
 	}
 	if !o.gone {
-		return &SurvivorsError{Dir: op.place.dir, Record: op.place.record(), Processes: r.Survivors, Err: o.err}
+		return &SurvivorsError{Dir: op.dir, Record: op.place.record(), Processes: r.Survivors, Err: o.err}
 	}
 	if err := op.lock.Check(); err != nil {
 		return op.lostLock(err)
@@ -207,7 +207,7 @@ func (op *operation) succeeded(gone bool) error {
 		if gone && kept == nil {
 			op.unrecord()
 		}
-		return &LostError{Dir: op.place.dir, Err: err, Kept: kept}
+		return &LostError{Dir: op.dir, Err: err, Kept: kept}
 	}
 	if err := op.copies.drop(op); err != nil {
 		return err
@@ -227,5 +227,5 @@ func (op *operation) lostLock(err error) error {
 	if failed == nil {
 		op.unrecord()
 	}
-	return &LostError{Dir: op.place.dir, Aside: aside, Err: err, Kept: failed}
+	return &LostError{Dir: op.dir, Aside: aside, Err: err, Kept: failed}
 }

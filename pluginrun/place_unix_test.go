@@ -1,0 +1,49 @@
+//go:build unix
+
+package pluginrun
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// However a profile is named, and wherever we are by the end of the run, its files are restored, and no others.
+func TestNameOfTheProfile(t *testing.T) {
+	for _, c := range []struct{ name, in string }{
+		{".", "p"}, {"./", "p"}, {"./.", "p"}, {"p", "."}, {"./p", "."}, {"../p", "q"}, {"link/../p", "q"}, {"../p", "q/link"},
+	} {
+		t.Run(c.name+" in "+c.in, func(t *testing.T) {
+			top := t.TempDir()
+			dir := filepath.Join(top, "p")
+			other := filepath.Join(top, "other", "p")
+			for _, d := range []string{dir, filepath.Join(top, "q"), other} {
+				require.NoError(t, os.MkdirAll(d, 0o755))
+				write(t, filepath.Join(d, "pnpm-lock.yaml"), "another's\n")
+			}
+			require.NoError(t, os.Remove(filepath.Join(dir, "pnpm-lock.yaml")))
+			require.NoError(t, os.Symlink(other, filepath.Join(top, "q", "link")))
+			write(t, filepath.Join(dir, manifest), "{}\n")
+			if strings.Contains(c.in+c.name, "link") {
+				dir, other = other, dir
+				write(t, filepath.Join(dir, manifest), "{}\n")
+				require.NoError(t, os.Remove(filepath.Join(dir, "pnpm-lock.yaml")))
+				write(t, filepath.Join(other, "pnpm-lock.yaml"), "another's\n")
+			}
+			t.Chdir(filepath.Join(top, c.in))
+			moved := OnStart(func(int) { require.NoError(t, os.Chdir(filepath.Dir(other))) })
+			r, err := New(c.name, Program("sh"), moved).Run(context.Background(), "-c", "echo new | tee package.json >pnpm-lock.yaml; exit 1")
+			require.NoError(t, err)
+			assert.Equal(t, []string{manifest, "pnpm-lock.yaml"}, r.Restored)
+			assert.Equal(t, "{}\n", read(t, filepath.Join(dir, manifest)))
+			assert.NoFileExists(t, filepath.Join(dir, "pnpm-lock.yaml"))
+			assert.Equal(t, "another's\n", read(t, filepath.Join(other, "pnpm-lock.yaml")))
+			settled(t, dir)
+		})
+	}
+}
