@@ -47,3 +47,32 @@ func TestNameOfTheProfile(t *testing.T) {
 		})
 	}
 }
+
+// A profile that is moved while its program runs is not settled by its old path: what is there by then stays as it is, and what
+// the next run will do in the moved one is said.
+func TestMovedProfile(t *testing.T) {
+	for _, code := range []string{"0", "3"} {
+		for name, then := range map[string]string{"moved": "", "replaced": "mkdir ../p; echo b >../p/package.json; echo b >../p/pnpm-lock.yaml; "} {
+			t.Run(name+" "+code, func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "p")
+				require.NoError(t, os.Mkdir(dir, 0o755))
+				moved := filepath.Join(filepath.Dir(dir), "moved")
+				r, err := shell(t, dir, "echo a >package.json; mv ../p ../moved; "+then+"exit "+code)
+				assert.NotNil(t, r)
+				var failed *Error
+				require.ErrorAs(t, err, &failed)
+				assert.Equal(t, dir, failed.Path)
+				assert.ErrorIs(t, err, errMoved)
+				if then != "" {
+					assert.Equal(t, "b\n", read(t, filepath.Join(dir, manifest)))
+					assert.Equal(t, "b\n", read(t, filepath.Join(dir, "pnpm-lock.yaml")))
+				}
+				assert.Equal(t, "a\n", read(t, filepath.Join(moved, manifest)))
+				_, err = shell(t, moved, "")
+				require.NoError(t, err)
+				assert.NoFileExists(t, filepath.Join(moved, manifest))
+				settled(t, moved)
+			})
+		}
+	}
+}

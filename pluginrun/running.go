@@ -2,7 +2,10 @@ package pluginrun
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // outcome is how a run came to its end: by itself, or why it was ended.
@@ -192,6 +195,9 @@ func (op *operation) windUp(o outcome) error {
 	if err := op.lock.Check(); err != nil {
 		return op.lostLock(err)
 	}
+	if err := op.inPlace(); err != nil {
+		return err
+	}
 	var err error
 	if r.Restored, err = op.copies.restore(op); err != nil {
 		return err
@@ -209,6 +215,9 @@ func (op *operation) succeeded(gone bool) error {
 		}
 		return &LostError{Dir: op.dir, Err: err, Kept: kept}
 	}
+	if err := op.inPlace(); err != nil {
+		return err
+	}
 	if err := op.copies.drop(op); err != nil {
 		return err
 	}
@@ -218,6 +227,21 @@ func (op *operation) succeeded(gone bool) error {
 	}
 	op.log.Info("the run has ended, but something that it started goes on; its record stays as long",
 		"path", op.place.record(), "processes", listed(op.result.Survivors))
+	return nil
+}
+
+var errMoved = errors.New("it was moved or removed while the program ran; its record and the copies are in it, and the next run there restores the files as they were before")
+
+// inPlace looks whether the profile is still where it was: by its path we would settle another one otherwise, and leave this
+// one's copies as if its program had been killed.
+func (op *operation) inPlace() error {
+	id, err := op.sys.identify(op.place.dir)
+	if err == nil && id != op.id || sys.IsKind(err, sys.NotExist, sys.NotDirectory) {
+		err = errMoved
+	}
+	if err != nil {
+		return &Error{"find the profile again", op.place.dir, err}
+	}
 	return nil
 }
 
