@@ -61,12 +61,12 @@ func (op *operation) startAs(path string, args []string, mark string) (err error
 	recorded := recordedRun{int64(pid), !op.opts.attached}
 	if op.record, err = op.sys.writeRecord(op.place.own(), recorded, op.sys.probe(pid).Start); err != nil {
 		op.child.abandon()
-		op.child.close()
+		op.close()
 		return &Error{"record the run", op.place.record(), err}
 	}
 	if err := op.child.open(); err != nil {
-		op.child.close()
 		op.unrecord()
+		op.close()
 		return op.notRun(path, err)
 	}
 	return nil

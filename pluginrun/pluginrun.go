@@ -113,6 +113,9 @@ type Leftover struct {
 //     meanwhile; the copies were set aside, and the error, a *[LostError], says where, or why they could not be.
 //   - *[Error]: a step failed for a reason of the system's, or of [ErrCopies]. If result is nil, nothing was started. If not, the record or the
 //     copies stay, and the next run may restore the files before it begins, even if the program has succeeded.
+//
+// A panic of a callback or of a log's handler goes on, once what was started has ended and the lock is released; the next run
+// then restores the files.
 func (r *Runner) Run(ctx context.Context, args ...string) (*Result, error) {
 	return run(ctx, osSystem{}, thisProcess, r.dir, r.opts, args)
 }

@@ -58,6 +58,8 @@ type operation struct {
 	record   recordID
 	began    time.Time
 	result   *Result
+	watched  bool // somebody waits for the program's end
+	windsUp  bool
 }
 
 // active are the profiles in which this process has a run.
@@ -86,7 +88,7 @@ func (a *active) leave(id sys.FileID) {
 	delete(a.profiles, id)
 }
 
-func run(ctx context.Context, s system, a *active, dir string, o options, args []string) (*Result, error) {
+func run(ctx context.Context, s system, a *active, dir string, o options, args []string) (result *Result, err error) {
 	op := &operation{sys: s, opts: o, log: o.logger, dir: dir, place: place{dir}, args: args}
 	op.token = op.newToken()
 	if err := op.find(); err != nil {
@@ -99,10 +101,12 @@ func run(ctx context.Context, s system, a *active, dir string, o options, args [
 	if err := op.acquire(ctx); err != nil {
 		return nil, err
 	}
-	err := op.locked(ctx)
-	if released := op.lock.Release(); released != nil && !errors.Is(err, filelock.ErrLost) { // what became of the run is settled
-		op.log.Warn("the lock was not released as it should be", "err", released)
-	}
+	defer func() {
+		if released := op.lock.Release(); released != nil && !errors.Is(err, filelock.ErrLost) { // what became of the run is settled
+			op.log.Warn("the lock was not released as it should be", "err", released)
+		}
+	}()
+	err = op.locked(ctx)
 	return op.result, err
 }
 
@@ -205,6 +209,46 @@ func (op *operation) acquire(ctx context.Context) (err error) {
 
 // locked is everything that happens under the lock.
 func (op *operation) locked(ctx context.Context) error {
+	returned := false
+	defer func() {
+		if !returned {
+			op.abort()
+		}
+	}()
+	err := op.steps(ctx)
+	returned = true
+	return err
+}
+
+// abort is for a panic of a callback or of a log's handler, which goes on: what was started does not go on behind it. The record
+// and the copies stay, and the next run restores.
+func (op *operation) abort() {
+	switch {
+	case op.child == nil:
+		return
+	case op.windsUp:
+	case op.result == nil: // behind its gate
+		op.child.abandon()
+	default:
+		if !op.watched {
+			go op.child.reap()
+		}
+		op.end()
+		op.settleOutput(op.sys.now().Add(drainBound))
+		op.out.end()
+	}
+	op.close()
+}
+
+// close lets go of the child and of its record.
+func (op *operation) close() {
+	op.closeRecord()
+	op.child.close()
+	op.child = nil
+}
+
+// steps is locked, but for a panic.
+func (op *operation) steps(ctx context.Context) error {
 	if err := op.sys.makeDir(op.place.own(), 0o700); err != nil {
 		return &Error{"make a directory", op.place.own(), err}
 	}
@@ -221,7 +265,7 @@ func (op *operation) locked(ctx context.Context) error {
 		}
 		return err
 	}
-	defer op.child.close()
-	defer op.closeRecord()
-	return op.windUp(op.watch(ctx))
+	err = op.windUp(op.watch(ctx))
+	op.close()
+	return err
 }

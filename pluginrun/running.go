@@ -24,6 +24,7 @@ type ending struct {
 // watch waits for the end of the program, or for a reason to end it. It returns when the program has ended, or could not be
 // ended.
 func (op *operation) watch(ctx context.Context) outcome {
+	op.watched = true
 	reaped := make(chan ending, 1)
 	go func() {
 		code, signal := op.child.reap()
@@ -180,6 +181,7 @@ const secondLook = 5 * time.Millisecond
 
 // windUp settles what the run leaves: files restored or copies dropped, then the record removed if the tree is gone.
 func (op *operation) windUp(o outcome) error {
+	op.windsUp = true
 	r := op.result
 	r.Tail, r.TailCut = op.out.end()
 	r.OutputErr = op.out.failure()
