@@ -78,7 +78,7 @@ func (op *operation) copyOne(name, to string) (f copyFile, err error) {
 	}
 	f.Name = fileName(name)
 	info, err := op.sys.lstat(path)
-	if sys.IsKind(err, sys.NotExist) {
+	if sys.IsKind(err, sys.NotExist, sys.NotDirectory) {
 		return f, nil
 	}
 	mode := info.Mode

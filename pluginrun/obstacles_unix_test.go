@@ -40,3 +40,19 @@ func TestInTheWayOfARestore(t *testing.T) {
 		})
 	}
 }
+
+// A file below what is no directory is as missing as any other, before a run and after it.
+func TestFileBelowAFile(t *testing.T) {
+	for before, script := range map[string]string{"": "echo 1 >sub", "echo 1 >sub": "rm sub; mkdir sub; echo 1 >sub/x"} {
+		t.Run(script, func(t *testing.T) {
+			dir := profile(t)
+			_, err := shell(t, dir, before)
+			require.NoError(t, err)
+			r, err := shell(t, dir, script+"; exit 3", Restore("sub/x"))
+			require.NoError(t, err)
+			assert.Equal(t, 3, r.ExitCode)
+			assert.NoFileExists(t, filepath.Join(dir, "sub", "x"))
+			settled(t, dir)
+		})
+	}
+}

@@ -34,7 +34,7 @@ func (f copyFile) restore(op *operation, c *copies) (changed bool, err error) {
 	path := op.place.file(string(f.Name))
 	if f.Copy == "" {
 		err := op.sys.remove(path, true)
-		if sys.IsKind(err, sys.NotExist) {
+		if sys.IsKind(err, sys.NotExist, sys.NotDirectory) {
 			return false, nil
 		}
 		return true, err
