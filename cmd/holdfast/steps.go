@@ -33,7 +33,7 @@ func (s steps) Handle(_ context.Context, r slog.Record) error {
 }
 
 // saidByVerbs are the beginnings of what package filelock says of a takeover and of a loss.
-var saidByVerbs = []string{"took over the lock", "adopted the claim", "lock was taken away"}
+var saidByVerbs = []string{"took over the lock", "the last holder ended", "adopted the claim", "lock was taken away"}
 
 func isSaidByVerbs(r slog.Record) bool {
 	return slices.ContainsFunc(saidByVerbs, func(text string) bool { return strings.HasPrefix(r.Message, text) })
