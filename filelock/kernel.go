@@ -16,7 +16,8 @@ var kernelLocks = newKernelTable()
 // whatever way, so there are no dead holders to recover from, and a child that was started meanwhile does not keep it. Other
 // programs that lock the same file in the same way exclude and are excluded.
 //
-// Its content is the [Metadata] of its last exclusive holder. A file that has another content keeps it, and has no metadata.
+// Its content is the [Metadata] of its last exclusive holder. A file that has another content keeps it, and has no metadata;
+// a number alone is metadata of an older form, and is replaced.
 //
 // Not to be mixed with a record lock ([Record], [Acquire]) on one path: one is a file that stays, the other one that comes and
 // goes.

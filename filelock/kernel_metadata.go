@@ -54,10 +54,15 @@ func isOthers(f lockFile, size int64) bool {
 	if size == 0 || size > maxRecord {
 		return size > 0
 	}
-	var buf [maxRecord + 1]byte
-	n, err := readFull(f, buf[:])
-	return err != nil || len(bytes.Trim(buf[:n], "0123456789-\n\x00")) > 0
+	var buf [maxRecord]byte
+	n, err := readFull(f, buf[:size])
+	// A new file's block can be zeros, and so can the rest of one. No metadata goes on behind its newline.
+	text := bytes.TrimSuffix(bytes.TrimRight(buf[:n], "\x00"), []byte{'\n'})
+	pid, sequence, _ := bytes.Cut(text, []byte{'-'})
+	return err != nil || !areDigits(pid) || !areDigits(sequence)
 }
+
+func areDigits(text []byte) bool { return len(bytes.Trim(text, "0123456789")) == 0 }
 
 // write replaces the content of a locked file of this size. A longer one is cut to the new length first, so that whoever
 // reads in between finds no newline and no metadata; it is never cut to nothing, since ext4 then flushes it at each close,

@@ -111,7 +111,7 @@ func TestKernelLeavesTheModeOfAnExistingFile(t *testing.T) {
 
 // A file that somebody keeps something in is locked and left as it is: a program may lock the very file that it protects.
 func TestKernelLeavesOtherContent(t *testing.T) {
-	for _, content := range []string{`{"theme":"dark"}`, "hello\n", " ", "4242-7\n\nplan", "\ufeff4242\n", strings.Repeat("0", maxRecord+1), strings.Repeat("x", 5000)} {
+	for _, content := range []string{`{"theme":"dark"}`, "hello\n", " ", "4242-7\n\nplan", "\ufeff4242\n", "2026-11-30\n", "10\n20\n", "1-2\n3", "\n1", strings.Repeat("0", maxRecord+1), strings.Repeat("x", 5000)} {
 		path := kernelFile(t)
 		write(t, path, []byte(content))
 		l := mustKernel(t, path)
