@@ -234,19 +234,14 @@ func (c *kernelContender) become(f lockFile, place *place) (*KernelLease, error)
 	return l, nil
 }
 
-// writeOwn writes this process's metadata. What this process wrote there last need not be looked at.
+// writeOwn writes this process's metadata. A look comes first even if this process was the last to write it: its holder may have
+// put something of the same size in the place.
 func (c *kernelContender) writeOwn(f lockFile, info sys.Info) error {
 	m := Metadata{c.sys.self().PID, c.table.sequence.Add(1)}
-	now := written{info.ID, info.Size}
-	if c.table.last.swap(written{}) != now && isOthers(f, info.Size) {
+	if isOthers(f, info.Size) {
 		return errOtherContent
 	}
-	err := m.write(f, info.Size)
-	if err == nil {
-		var buf [maxRecord]byte
-		c.table.last.swap(written{info.ID, int64(len(m.append(buf[:0])))})
-	}
-	return err
+	return m.write(f, info.Size)
 }
 
 // announce logs that the lock is held. A panic of the log's handler goes on, without the lock.

@@ -124,6 +124,21 @@ func TestKernelLeavesOtherContent(t *testing.T) {
 	}
 }
 
+// So is one that got its content, of any length, after this process had written its metadata there.
+func TestKernelLeavesLaterContent(t *testing.T) {
+	path, table := kernelFile(t), newKernelTable()
+	lock := func() {
+		l, err := kernelWith(t, context.Background(), osSystem{}, table, path, Wait(0))
+		require.NoError(t, err)
+		require.NoError(t, l.Release())
+	}
+	lock()
+	content := strings.Repeat("x", len(read(t, path)))
+	write(t, path, []byte(content)) // into the same file
+	lock()
+	assert.Equal(t, content, read(t, path))
+}
+
 // What was in the file of metadata, of whatever form, whole or torn, is no obstacle and is replaced to the byte.
 func TestKernelMetadataOnDisk(t *testing.T) {
 	dead := deadPID(t)

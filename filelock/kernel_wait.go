@@ -14,29 +14,8 @@ import (
 type kernelTable struct {
 	queues   *process
 	sequence atomic.Uint64
-	last     lastWritten
 	mu       sync.Mutex
 	held     map[sys.FileID]int
-}
-
-// written is a file that metadata was written to, and the size that it has since.
-type written struct {
-	id   sys.FileID
-	size int64
-}
-
-// lastWritten is the last one of a process.
-type lastWritten struct {
-	mu sync.Mutex
-	w  written
-}
-
-// swap returns the last one and puts w in its place.
-func (l *lastWritten) swap(w written) (before written) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before, l.w = l.w, w
-	return before
 }
 
 func newKernelTable() *kernelTable {
