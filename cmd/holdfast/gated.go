@@ -65,6 +65,9 @@ func (g *gated) open(c *call) error {
 	}
 	if err := g.Open(); err != nil {
 		c.signals.ended()
+		if cause := context.Cause(c.signals.ctx); cause != nil { // the process that waited got that signal as well
+			return cause
+		}
 		return cannotRun(g.name, err)
 	}
 	c.status.report(event{Event: "started", PID: g.PID()})

@@ -4,10 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // A program may change its environment before its main begins. What a stub runs must not see that: [TestEnvironment].
@@ -15,6 +18,30 @@ func init() {
 	if os.Args[0] == stubName {
 		os.Setenv("HOLDFAST_TEST_INIT", "1")
 	}
+}
+
+// A stub that is killed when it was told to go and has not read that yet ends as its program would have.
+func TestKilledWhileOpening(t *testing.T) {
+	eachGate(t, func(t *testing.T) {
+		files, out := streams(t)
+		c := start(t, program(t, files, "program:say", "ran"))
+		require.NoError(t, c.Process().Signal(syscall.SIGSTOP))
+		require.NoError(t, unix.Waitid(unix.P_PID, c.PID(), nil, unix.WSTOPPED, nil))
+		line, err := c.gate.line.SyscallConn()
+		require.NoError(t, err)
+		opened := make(chan error, 1)
+		go func() { opened <- c.Open() }()
+		for unread := 0; unread == 0; time.Sleep(time.Millisecond) {
+			require.NoError(t, line.Control(func(fd uintptr) { unread, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }))
+			require.NoError(t, err)
+		}
+		require.NoError(t, c.Process().Kill())
+		require.NoError(t, <-opened)
+		end, err := c.Reap()
+		require.NoError(t, err)
+		assert.Equal(t, "signal: killed", end.String())
+		assert.Empty(t, out.rest())
+	})
 }
 
 func TestSignalMask(t *testing.T) {
