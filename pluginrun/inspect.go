@@ -35,6 +35,8 @@ func inspect(s system, dir string) (*State, error) {
 	if err != nil {
 		return nil, &Error{"look at the profile's directory", dir, err}
 	}
+	op.settle()
+	state.Record = op.place.record()
 	seen, err := op.look()
 	if err != nil {
 		return nil, err

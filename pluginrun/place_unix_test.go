@@ -76,3 +76,16 @@ func TestMovedProfile(t *testing.T) {
 		}
 	}
 }
+
+func TestInspectBehindALink(t *testing.T) {
+	top := t.TempDir()
+	dir := filepath.Join(top, "other", "p")
+	require.NoError(t, os.MkdirAll(place{dir}.own(), 0o700))
+	write(t, place{dir}.record(), "{\"pid\":2147483647,\"grouped\":true}\n")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+	require.NoError(t, os.Symlink(filepath.Join(dir, "sub"), filepath.Join(top, "link")))
+	state, err := Inspect(top + "/link/..")
+	require.NoError(t, err)
+	assert.True(t, state.Recorded)
+	assert.FileExists(t, state.Record)
+}
