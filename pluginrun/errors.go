@@ -215,7 +215,12 @@ func (e *LostError) Error() string {
 }
 
 // Unwrap returns filelock's error, and the system's for why the copies are in place.
-func (e *LostError) Unwrap() []error { return []error{e.Err, e.Kept} }
+func (e *LostError) Unwrap() []error {
+	if e.Kept == nil {
+		return []error{e.Err}
+	}
+	return []error{e.Err, e.Kept}
+}
 
 // mostNamed is how many processes a message names.
 const mostNamed = 2

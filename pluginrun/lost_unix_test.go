@@ -167,3 +167,10 @@ func TestIndexThatCannotBeRead(t *testing.T) {
 	_, err := shell(t, dir, "")
 	require.NoError(t, err)
 }
+
+func TestLostErrorUnwrapsToErrors(t *testing.T) {
+	for want, e := range map[int]*LostError{1: {Err: filelock.ErrLost}, 2: {Err: filelock.ErrLost, Kept: syscall.EACCES}} {
+		assert.Len(t, e.Unwrap(), want)
+		assert.NotContains(t, e.Unwrap(), nil)
+	}
+}
