@@ -18,7 +18,10 @@ func (op *operation) begin(ctx context.Context) error {
 	if err := op.lock.Check(); err != nil { // somebody else may begin as well
 		return &LostError{Dir: op.dir, Err: err}
 	}
-	var err error
+	err := op.inPlace()
+	if err != nil {
+		return err
+	}
 	if op.out, err = op.openLog(op.token[:6]); err != nil {
 		return err
 	}

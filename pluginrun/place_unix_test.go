@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -62,7 +63,7 @@ func TestMovedProfile(t *testing.T) {
 				var failed *Error
 				require.ErrorAs(t, err, &failed)
 				assert.Equal(t, dir, failed.Path)
-				assert.ErrorIs(t, err, errMoved)
+				assert.ErrorIs(t, err, errMovedOn)
 				if then != "" {
 					assert.Equal(t, "b\n", read(t, filepath.Join(dir, manifest)))
 					assert.Equal(t, "b\n", read(t, filepath.Join(dir, "pnpm-lock.yaml")))
@@ -88,4 +89,35 @@ func TestInspectBehindALink(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, state.Recorded)
 	assert.FileExists(t, state.Record)
+}
+
+// One that is moved before its program begins, as during the wait for its lock, has no run, nor has what is in its place.
+func TestProfileMovedBeforehand(t *testing.T) {
+	for at, then := range map[string]bool{"lock": true, "openRecord": false, "lstat": false} {
+		t.Run(at, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "p")
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			moved := filepath.Join(filepath.Dir(dir), "moved")
+			move := sync.OnceFunc(func() {
+				require.NoError(t, os.Rename(dir, moved))
+				require.NoError(t, os.Mkdir(dir, 0o755))
+			})
+			s := stepped{on: func(step string, after bool) error {
+				if step == at && after == then {
+					move()
+				}
+				return nil
+			}}
+			r, err := run(context.Background(), s, newActive(), dir, newOptions([]Option{Program("sh")}), []string{"-c", "touch ran"})
+			require.ErrorIs(t, err, errMoved)
+			assert.NotErrorIs(t, err, errMovedOn)
+			assert.Nil(t, r)
+			for _, d := range []string{dir, moved} {
+				assert.NoFileExists(t, filepath.Join(d, "ran"))
+				_, err := shell(t, d, "", LockWait(0))
+				require.NoError(t, err)
+				settled(t, d)
+			}
+		})
+	}
 }

@@ -249,6 +249,9 @@ func (op *operation) close() {
 
 // steps is locked, but for a panic.
 func (op *operation) steps(ctx context.Context) error {
+	if err := op.inPlace(); err != nil {
+		return err
+	}
 	if err := op.sys.makeDir(op.place.own(), 0o700); err != nil {
 		return &Error{"make a directory", op.place.own(), err}
 	}

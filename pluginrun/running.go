@@ -3,6 +3,7 @@ package pluginrun
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -232,14 +233,20 @@ func (op *operation) succeeded(gone bool) error {
 	return nil
 }
 
-var errMoved = errors.New("it was moved or removed while the program ran; its record and the copies are in it, and the next run there restores the files as they were before")
+var (
+	errMoved   = errors.New("it was moved or removed")
+	errMovedOn = fmt.Errorf("%w while the program ran; its record and the copies are in it, and the next run there restores the files as they were before", errMoved)
+)
 
-// inPlace looks whether the profile is still where it was: by its path we would settle another one otherwise, and leave this
-// one's copies as if its program had been killed.
+// inPlace looks whether the profile is still where it was: by its path we would run in another one otherwise, whose lock we do
+// not have, or settle that one and leave this one's copies as if its program had been killed.
 func (op *operation) inPlace() error {
 	id, err := op.sys.identify(op.place.dir)
 	if err == nil && id != op.id || sys.IsKind(err, sys.NotExist, sys.NotDirectory) {
 		err = errMoved
+		if op.result != nil {
+			err = errMovedOn
+		}
 	}
 	if err != nil {
 		return &Error{"find the profile again", op.place.dir, err}
