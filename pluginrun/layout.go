@@ -1,6 +1,10 @@
 package pluginrun
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
 
 // What lies in a profile. Node's plugin manager has the first two names too.
 const (
@@ -24,3 +28,17 @@ func (p place) copiesOf(t string) string { return filepath.Join(p.copies(), t) }
 func (p place) logs() string             { return filepath.Join(p.own(), logsName) }
 func (p place) log(name string) string   { return filepath.Join(p.logs(), name) }
 func (p place) aside(name string) string { return filepath.Join(p.own(), copiesName+"-"+name) }
+
+// below is the path of a name in a directory. What ".." behind a link means, the system says and not the text.
+func below(dir, name string) string {
+	if !climbs(dir) {
+		return filepath.Join(dir, name)
+	}
+	const separator = string(filepath.Separator)
+	return strings.TrimSuffix(dir, separator) + separator + filepath.Clean(name)
+}
+
+// climbs reports whether a path has a "..".
+func climbs(path string) bool {
+	return slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..")
+}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +48,7 @@ func (osSystem) lookPath(program string, env []string) (string, error) {
 		return "", fs.ErrNotExist
 	}
 	if strings.ContainsFunc(program, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) }) {
-		path, err := filepath.Abs(program)
+		path, err := fromHere(program)
 		if err != nil {
 			return "", err
 		}
@@ -60,7 +59,7 @@ func (osSystem) lookPath(program string, env []string) (string, error) {
 		if !filepath.IsAbs(dir) { // what is found by where we happen to be is not run
 			continue
 		}
-		path, err := exec.LookPath(filepath.Join(dir, program))
+		path, err := exec.LookPath(below(dir, program))
 		if err == nil {
 			return path, nil
 		}
@@ -71,10 +70,18 @@ func (osSystem) lookPath(program string, env []string) (string, error) {
 	return "", found
 }
 
+// fromHere makes a path absolute; ".." in it stays.
+func fromHere(path string) (string, error) {
+	if climbs(path) {
+		return sys.Absolute(path)
+	}
+	return filepath.Abs(path)
+}
+
 // absolute is where dir is, whatever our working directory becomes. What a ".." behind a link means, the system says and not
 // the text.
 func (osSystem) absolute(dir string) (string, error) {
-	if !slices.Contains(strings.Split(filepath.ToSlash(dir), "/"), "..") {
+	if !climbs(dir) {
 		return filepath.Abs(dir)
 	}
 	if !filepath.IsAbs(dir) && filepath.VolumeName(dir) == "" && !os.IsPathSeparator(dir[0]) {

@@ -121,3 +121,24 @@ func TestProfileMovedBeforehand(t *testing.T) {
 		})
 	}
 }
+
+// A program that is named by way of "link/..", or found there, is the one that a shell would run.
+func TestProgramBehindALink(t *testing.T) {
+	top := t.TempDir()
+	for _, dir := range []string{"other/sub", "other/bin", "bin", "p"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(top, dir), 0o755))
+	}
+	require.NoError(t, os.Symlink("other/sub", filepath.Join(top, "link")))
+	for dir, code := range map[string]string{"bin": "1", "other/bin": "7"} {
+		require.NoError(t, os.WriteFile(filepath.Join(top, dir, "prog"), []byte("#!/bin/sh\nexit "+code+"\n"), 0o755))
+	}
+	t.Chdir(top)
+	for _, c := range []struct{ program, path string }{
+		{"link/../bin/prog", ""}, {"./link/../bin/prog", ""}, {top + "/link/../bin/prog", ""},
+		{"prog", top + "/link/../bin"}, {"prog", top + "/link/../bin/"},
+	} {
+		r, err := New("p", Program(c.program), Env([]string{"PATH=" + c.path})).Run(context.Background())
+		require.NoError(t, err, c)
+		assert.Equal(t, 7, r.ExitCode, c)
+	}
+}
