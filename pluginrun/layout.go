@@ -19,15 +19,15 @@ const (
 // place is one profile and the paths in it.
 type place struct{ dir string }
 
-func (p place) manifest() string         { return filepath.Join(p.dir, manifest) }
-func (p place) file(name string) string  { return filepath.Join(p.dir, name) }
-func (p place) own() string              { return filepath.Join(p.dir, ownDir) }
-func (p place) record() string           { return filepath.Join(p.own(), recordName) }
-func (p place) copies() string           { return filepath.Join(p.own(), copiesName) }
-func (p place) copiesOf(t string) string { return filepath.Join(p.copies(), t) }
-func (p place) logs() string             { return filepath.Join(p.own(), logsName) }
-func (p place) log(name string) string   { return filepath.Join(p.logs(), name) }
-func (p place) aside(name string) string { return filepath.Join(p.own(), copiesName+"-"+name) }
+func (p place) manifest() string         { return below(p.dir, manifest) }
+func (p place) file(name string) string  { return below(p.dir, name) }
+func (p place) own() string              { return below(p.dir, ownDir) }
+func (p place) record() string           { return below(p.own(), recordName) }
+func (p place) copies() string           { return below(p.own(), copiesName) }
+func (p place) copiesOf(t string) string { return below(p.copies(), t) }
+func (p place) logs() string             { return below(p.own(), logsName) }
+func (p place) log(name string) string   { return below(p.logs(), name) }
+func (p place) aside(name string) string { return below(p.own(), copiesName+"-"+name) }
 
 // below is the path of a name in a directory. What ".." behind a link means, the system says and not the text.
 func below(dir, name string) string {

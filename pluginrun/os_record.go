@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"path/filepath"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/attribute"
@@ -130,5 +129,5 @@ func (s osSystem) removeRecord(dir string, id recordID) error {
 	if r.info.ID != id.file || string(r.data) != id.data {
 		return errOther
 	}
-	return s.remove(filepath.Join(dir, recordName), false)
+	return s.remove(below(dir, recordName), false)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -140,5 +141,40 @@ func TestProgramBehindALink(t *testing.T) {
 		r, err := New("p", Program(c.program), Env([]string{"PATH=" + c.path})).Run(context.Background())
 		require.NoError(t, err, c)
 		assert.Equal(t, 7, r.ExitCode, c)
+	}
+}
+
+// nowhere is a machine on which nobody finds out where we are, as below a directory that we may not search.
+type nowhere struct{ osSystem }
+
+func (nowhere) absolute(string) (string, error) { return "", syscall.EACCES }
+
+// A profile that is named by way of "link/.." is where the system says for each step, also where it has no other name.
+func TestProfileBehindALinkFromNowhere(t *testing.T) {
+	top := t.TempDir()
+	for _, dir := range []string{"other/sub", "other/p", "p"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(top, dir), 0o755))
+	}
+	require.NoError(t, os.Symlink("other/sub", filepath.Join(top, "link")))
+	dir := filepath.Join(top, "other", "p")
+	write(t, filepath.Join(dir, manifest), "{}\n")
+	t.Chdir(top)
+	for _, name := range []string{"link/../p", "link/../p/"} {
+		script := "echo new | tee package.json >pnpm-lock.yaml; ls package.json.lock .plugin-manager/run.json .plugin-manager/restore/*/index.json; exit $((3 + $?))"
+		r, err := run(context.Background(), nowhere{}, newActive(), name, newOptions([]Option{Program("sh")}), []string{"-c", script})
+		require.NoError(t, err)
+		assert.Equal(t, 3, r.ExitCode, "%s", r.Tail)
+		assert.Equal(t, []string{manifest, "pnpm-lock.yaml"}, r.Restored)
+		assert.Equal(t, "{}\n", read(t, filepath.Join(dir, manifest)))
+		assert.FileExists(t, r.Log)
+		settled(t, dir)
+		beside, err := os.ReadDir(filepath.Join(top, "p"))
+		require.NoError(t, err)
+		assert.Empty(t, beside)
+		recordOf(t, dir, 2147483647, true)
+		state, err := inspect(nowhere{}, name)
+		require.NoError(t, err)
+		assert.True(t, state.Recorded)
+		require.NoError(t, os.Remove(state.Record))
 	}
 }

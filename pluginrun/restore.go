@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strconv"
 
 	"github.com/holdfast-go/holdfast/atomicwrite"
@@ -118,7 +117,7 @@ func (op *operation) finishRestoreFrom(dir string) error {
 
 // readIndex returns the copies in dir: nil if they were set aside.
 func (op *operation) readIndex(dir string) (*copies, error) {
-	index := filepath.Join(dir, indexName)
+	index := below(dir, indexName)
 	data, err := op.sys.readFile(index)
 	if sys.IsKind(err, sys.NotExist) {
 		return nil, nil
