@@ -7,7 +7,10 @@
 // The stub is the calling program itself, started again, if its main begins with [Gate]. Otherwise it is /bin/sh.
 package child
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 // Spec is what to start.
 type Spec struct {
@@ -48,11 +51,17 @@ func (c *Child) PID() int { return c.process.Pid }
 // Process is for signals.
 func (c *Child) Process() *os.Process { return c.process }
 
+// errEnded says that a stub has ended before it had read that it may go on.
+var errEnded = errors.New("the process that was to become it has ended")
+
 // Open lets the program start and returns when it has. An error is the system's for why it cannot be executed; the child
 // has ended and is reaped then. On Windows this is an error of [Start] already. The shell's stub cannot report such an
 // error: it ends with 126 or 127 later, and runs a file in no format of the system's as a script of its own.
 func (c *Child) Open() error {
 	err := c.gate.open()
+	if err == errEnded && !exitedByItself(c.process) {
+		err = nil // by a signal that was meant for the program, and faster: the end tells
+	}
 	if err != nil {
 		c.Abandon()
 	}

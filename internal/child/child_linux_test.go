@@ -17,6 +17,10 @@ import (
 func init() {
 	if os.Args[0] == stubName {
 		os.Setenv("HOLDFAST_TEST_INIT", "1")
+		if os.Getenv("HOLDFAST_TEST_BROKEN") != "" {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			os.Exit(2)
+		}
 	}
 }
 
@@ -26,15 +30,7 @@ func TestKilledWhileOpening(t *testing.T) {
 		files, out := streams(t)
 		c := start(t, program(t, files, "program:say", "ran"))
 		require.NoError(t, c.Process().Signal(syscall.SIGSTOP))
-		require.NoError(t, unix.Waitid(unix.P_PID, c.PID(), nil, unix.WSTOPPED, nil))
-		line, err := c.gate.line.SyscallConn()
-		require.NoError(t, err)
-		opened := make(chan error, 1)
-		go func() { opened <- c.Open() }()
-		for unread := 0; unread == 0; time.Sleep(time.Millisecond) {
-			require.NoError(t, line.Control(func(fd uintptr) { unread, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }))
-			require.NoError(t, err)
-		}
+		opened := opening(t, c)
 		require.NoError(t, c.Process().Kill())
 		require.NoError(t, <-opened)
 		end, err := c.Reap()
@@ -42,6 +38,35 @@ func TestKilledWhileOpening(t *testing.T) {
 		assert.Equal(t, "signal: killed", end.String())
 		assert.Empty(t, out.rest())
 	})
+}
+
+// opening opens the gate of a stub that is being stopped, and returns once the stub could read that.
+func opening(t *testing.T, c *Child) (opened chan error) {
+	t.Helper()
+	require.NoError(t, unix.Waitid(unix.P_PID, c.PID(), nil, unix.WSTOPPED, nil))
+	line, err := c.gate.line.SyscallConn()
+	require.NoError(t, err)
+	opened = make(chan error, 1)
+	go func() { opened <- c.Open() }()
+	for unread := 0; unread == 0; time.Sleep(time.Millisecond) {
+		require.NoError(t, line.Control(func(fd uintptr) { unread, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }))
+		require.NoError(t, err)
+	}
+	return opened
+}
+
+// A stub that fails by itself before it has read that it may go on, as where there may be no more threads, is no program that has
+// ended with the stub's code.
+func TestStubThatFails(t *testing.T) {
+	defer useGate(ownGate)()
+	files, out := streams(t)
+	s := program(t, files, "program:say", "ran")
+	s.Env = append(s.Env, "HOLDFAST_TEST_BROKEN=1")
+	c := start(t, s)
+	opened := opening(t, c)
+	require.NoError(t, c.Process().Signal(syscall.SIGCONT))
+	assert.ErrorIs(t, <-opened, errEnded)
+	assert.Empty(t, out.rest())
 }
 
 func TestSignalMask(t *testing.T) {

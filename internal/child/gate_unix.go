@@ -101,8 +101,8 @@ type gate struct{ line *os.File }
 
 func (g gate) close() { g.line.Close() }
 
-// open says go, and returns how that went: the line ends without an answer when the program runs, or when a signal meant for that
-// was faster and has ended the stub, which its end tells; what the stub had not read yet resets the line then.
+// open says go, and returns how that went: the line ends without an answer when the program runs. What a stub has not read when it
+// ends resets the line.
 func (g gate) open() error {
 	defer g.line.Close()
 	if _, err := g.line.Write([]byte{'\n'}); err != nil {
@@ -112,8 +112,10 @@ func (g gate) open() error {
 	switch err := binary.Read(g.line, binary.BigEndian, &errno); {
 	case err == nil:
 		return syscall.Errno(errno)
-	case err == io.EOF, errors.Is(err, syscall.ECONNRESET):
+	case err == io.EOF:
 		return nil
+	case errors.Is(err, syscall.ECONNRESET):
+		return errEnded
 	default:
 		return err
 	}
