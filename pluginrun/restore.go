@@ -53,7 +53,12 @@ func (f copyFile) restore(op *operation, c *copies) (changed bool, err error) {
 		return true, op.sys.writeFile(path, was, fs.FileMode(mode))
 	}
 	if to, err := op.sys.readLink(path); err != nil || fileName(to) != f.Link {
-		if err := op.sys.symlink(string(f.Link), path); err != nil {
+		dir, _ := split(path)
+		err := op.sys.makeDir(dir, 0o777) // as writing a file does
+		if err == nil {
+			err = op.sys.symlink(string(f.Link), path)
+		}
+		if err != nil {
 			return true, err
 		}
 	}

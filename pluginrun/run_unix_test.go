@@ -118,6 +118,20 @@ func TestLinkIsKept(t *testing.T) {
 	assert.Equal(t, "{}\n", read(t, filepath.Join(dir, "real")))
 }
 
+// A link is restored with the directory that it was in.
+func TestLinkInARemovedDirectory(t *testing.T) {
+	dir := profile(t)
+	_, err := shell(t, dir, "mkdir sub; ln -s ../package.json sub/x")
+	require.NoError(t, err)
+	r, err := shell(t, dir, "rm -r sub; exit 3", Restore("sub/x"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"sub/x"}, r.Restored)
+	to, err := os.Readlink(filepath.Join(dir, "sub", "x"))
+	require.NoError(t, err)
+	assert.Equal(t, "../package.json", to)
+	settled(t, dir)
+}
+
 // A manager is killed, and another one restores: a link still leads where it did, also to a name that is not UTF-8.
 func TestLinkIsKeptByTheNextRun(t *testing.T) {
 	dir := profile(t)
