@@ -61,7 +61,11 @@ func TestPanics(t *testing.T) {
 				require.NoError(t, err)
 				assert.NotEqual(t, sys.Present, sys.Probe(pid).Presence)
 			}
-			if !c.files && c.name != "behind the gate" {
+			if c.name == "behind the gate" {
+				logs, err := osSystem{}.list(p.logs())
+				require.NoError(t, err)
+				assert.Empty(t, logs)
+			} else if !c.files {
 				require.NoError(t, os.Remove(p.record()))
 			}
 			_, err := shell(t, dir, "", LockWait(0))

@@ -229,6 +229,7 @@ func (op *operation) abort() {
 	case op.windsUp:
 	case op.result == nil: // behind its gate
 		op.child.abandon()
+		defer op.out.discard(op)
 	default:
 		if !op.watched {
 			go op.child.reap()
