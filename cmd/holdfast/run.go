@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -62,7 +64,7 @@ func (v *runVerb) Run(c *call) error {
 	if _, err := lookUp(v.Command); err != nil {
 		return err
 	}
-	h := v.hold(c, filepath.Join(v.Dir, "package.json"), os.Getpid())
+	h := v.hold(c, manifestIn(v.Dir), os.Getpid())
 	defer h.stop()
 	r := &profileRun{c: c, dir: v.Dir, name: v.Command[0], attached: v.attached(), leftoverWait: time.Duration(v.LeftoverWait)}
 	defer r.stop()
@@ -77,6 +79,15 @@ func (v *runVerb) Run(c *call) error {
 	end := r.ended(result)
 	h.released(err)
 	return r.becameOf(result, end, h.refused(err))
+}
+
+// manifestIn is the name of a profile's manifest. A ".." stays: behind a link the system says what it means, and not the text.
+func manifestIn(dir string) string {
+	const name = "package.json"
+	if !slices.Contains(strings.Split(filepath.ToSlash(dir), "/"), "..") {
+		return filepath.Join(dir, name)
+	}
+	return strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator) + name
 }
 
 // runPatience is how long a message waits for its reader where something has to end whoever does not read: a run, and a CMD
