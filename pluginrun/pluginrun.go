@@ -115,7 +115,8 @@ type Leftover struct {
 //     copies stay, and the next run may restore the files before it begins, even if the program has succeeded.
 //
 // A panic of a callback or of a log's handler goes on, once what was started has ended and the lock is released; the next run
-// then restores the files.
+// then restores the files. One of a writer of [Output], or of a log's handler that is told of output, is in a goroutine of its own
+// and ends this process, as if it were killed.
 func (r *Runner) Run(ctx context.Context, args ...string) (*Result, error) {
 	return run(ctx, osSystem{}, thisProcess, r.dir, r.opts, args)
 }

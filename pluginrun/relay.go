@@ -35,12 +35,14 @@ func relayTo(to io.Writer, failed func(error)) *relay {
 	}
 	r := &relay{to: to, done: make(chan struct{})}
 	r.changed.L = &r.mu
-	go r.serve(failed)
+	go func() {
+		r.serve(failed)
+		close(r.done) // not after a panic: nobody goes on while that ends this process
+	}()
 	return r
 }
 
 func (r *relay) serve(failed func(error)) {
-	defer close(r.done)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for next := []byte(nil); ; {
@@ -52,15 +54,22 @@ func (r *relay) serve(failed func(error)) {
 		}
 		next, r.waiting, r.writing = r.waiting, next[:0], true
 		r.changed.Broadcast()
-		r.mu.Unlock()
-		_, err := r.to.Write(next)
-		r.mu.Lock()
+		err := r.write(next)
 		if r.writing = false; err != nil && r.err == nil {
 			r.err = err
 			r.changed.Broadcast()
 			failed(err)
 		}
 	}
+}
+
+// write hands p to the writer, meanwhile unlocked. It is locked again also for a panic, which the unlocking of what is not locked
+// would hide.
+func (r *relay) write(p []byte) error {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	_, err := r.to.Write(p)
+	return err
 }
 
 // put adds p to what waits, as soon as there is room. What comes after a failure or the end is dropped.

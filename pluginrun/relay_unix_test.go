@@ -138,3 +138,29 @@ type discarding struct{}
 
 func (discarding) Write(p []byte) (int, error) { return io.Discard.Write(p) }
 func (discarding) Close() error                { return nil }
+
+func init() {
+	children["oops"] = func(args []string) error {
+		_, err := New(args[0], Program("sh"), Output(oops{}, nil)).Run(context.Background(), "-c", "echo new >package.json; echo hi; exit 3")
+		return err
+	}
+}
+
+// oops is a writer with a bug.
+type oops struct{}
+
+func (oops) Write([]byte) (int, error) { panic("oops") }
+
+// A writer's panic ends this process as any panic does: it is seen, and the next run restores.
+func TestPanicOfAWriter(t *testing.T) {
+	dir := profile(t)
+	out, err := command("oops", dir).CombinedOutput()
+	assert.Error(t, err)
+	assert.Contains(t, string(out), "panic: oops")
+	assert.Contains(t, string(out), "oops.Write")
+	assert.NotContains(t, string(out), "fatal error")
+	_, err = shell(t, dir, "")
+	require.NoError(t, err)
+	assert.Equal(t, "{}\n", read(t, place{dir}.manifest()))
+	settled(t, dir)
+}
