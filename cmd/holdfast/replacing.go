@@ -61,6 +61,15 @@ func (r *replacing) permit(file string) error {
 	return nil
 }
 
+// readable refuses what reading might wait for or never see the end of, such as a named pipe, also at the end of a link.
+func readable(file string) error {
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().IsRegular() || info.IsDir() {
+		return nil // whoever reads it says what is wrong with it
+	}
+	return &failure{exitCannotCreate, file + " is not a regular file, so --if-match cannot look at its content; name a regular file, or remove it first"}
+}
+
 // matches refuses a content that is not the expected one.
 func (r *replacing) matches(file string, content []byte, exists bool) error {
 	switch {

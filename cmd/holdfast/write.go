@@ -85,6 +85,9 @@ func (v *writeVerb) ready(c *call, lock *filelock.Lock) error {
 		return err
 	}
 	if v.IfMatch.given {
+		if err := readable(v.File); err != nil {
+			return err
+		}
 		content, err := atomicwrite.ReadFile(v.File)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
