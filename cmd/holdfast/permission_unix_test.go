@@ -136,3 +136,27 @@ func TestReplacedAndNotReleased(t *testing.T) {
 		})
 	}
 }
+
+// TestTemporaryFileLeft: a temporary file that cannot be removed is named, however the command ends.
+func TestTemporaryFileLeft(t *testing.T) {
+	for script, want := range map[string]string{
+		"chmod 555 .; echo x; exit 3":                  "3",
+		"chmod 555 .":                                  "65",
+		"chmod 555 .; kill -TERM $PPID; exec sleep 60": "SIGTERM",
+		"chmod 555 .; echo x":                          "77",
+	} {
+		t.Run(script, func(t *testing.T) {
+			dir, run := unprivileged(t)
+			said, end := run("write", "plan", "--", "/bin/sh", "-c", script)
+			assert.Equal(t, want, end)
+			names, err := filepath.Glob(filepath.Join(dir, "plan.*.tmp"))
+			require.NoError(t, err)
+			require.Len(t, names, 1)
+			assert.Contains(t, said, filepath.Base(names[0])+" is left, remove it")
+			for line := range strings.Lines(said) {
+				assert.True(t, strings.HasPrefix(line, "holdfast: "), line)
+			}
+			assert.NoFileExists(t, filepath.Join(dir, "plan"))
+		})
+	}
+}

@@ -64,7 +64,11 @@ func (v *writeVerb) Run(c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Close()) }()
+	defer func() {
+		if left := w.Close(); left != nil { // also beside the end of CMD or a signal, of which nothing is said
+			c.say("%v", left)
+		}
+	}()
 	if err := v.fill(c, cmd, &sink{to: w}); err != nil {
 		return err
 	}
