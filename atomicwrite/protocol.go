@@ -128,6 +128,11 @@ func (r *replacement) write(data []byte) error {
 
 // publish goes from written to durable. The mode is set after the last write, which may clear set-id bits.
 func (r *replacement) publish() error {
+	if r.opt.keepMode {
+		if err := r.lookAgain(); err != nil {
+			return err
+		}
+	}
 	if mode, exact := r.mode(); exact {
 		if err := r.file.Chmod(mode); err != nil {
 			return r.abandon(opChmod, err)
@@ -152,6 +157,19 @@ func (r *replacement) publish() error {
 			e.Replaced = true
 			return e
 		}
+	}
+	return nil
+}
+
+// lookAgain learns the mode that is to be kept: it may have been changed while the content was made. What is no regular file
+// any more has none, and the one that was seen first is kept.
+func (r *replacement) lookAgain() error {
+	now, err := r.dir.Lstat(r.base)
+	switch {
+	case err == nil && now.Regular():
+		r.was, r.exists = now, true
+	case err != nil && !sys.IsKind(err, sys.NotExist):
+		return r.abandon(opLook, err)
 	}
 	return nil
 }
