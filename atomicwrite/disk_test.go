@@ -117,6 +117,8 @@ type diskDir struct {
 	n *node
 }
 
+func (dir diskDir) ID() (sys.FileID, error) { return sys.FileID{}, sys.Unsupported }
+
 func (dir diskDir) Lstat(name string) (sys.Info, error) {
 	defer dir.d.step()
 	if n := dir.n.entries[name]; n != nil {

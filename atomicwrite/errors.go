@@ -46,6 +46,9 @@ var (
 	ErrInvalidPath = filelock.ErrInvalidPath
 )
 
+// errMoved says that the lock is in a directory that the path does not lead to any more.
+var errMoved = errors.New("another one has come into its place during the wait for the lock; try again")
+
 // The steps of an Error, in words.
 const (
 	opPath    = "use this path"

@@ -25,6 +25,7 @@ type system interface {
 
 // directory is the one that the file lies in. Names are single components, never followed.
 type directory interface {
+	ID() (sys.FileID, error)
 	Lstat(name string) (sys.Info, error)
 	open(name string) (file, error)
 	createNew(name string, mode fs.FileMode) (file, error)

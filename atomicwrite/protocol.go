@@ -29,6 +29,7 @@ type replacement struct {
 	path   string      // as the caller gave it
 	stated fs.FileMode // the mode that the caller stated
 	check  func() error
+	home   *sys.FileID // the directory that the path must lead to, if the lock was taken in it
 
 	dir    directory // open from found to the end
 	where  string    // its path

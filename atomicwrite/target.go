@@ -24,8 +24,12 @@ func (r *replacement) find() error {
 		case lengthOf(base) > longestName:
 			return r.failure(opPath, "", ErrNameTooLong)
 		}
-		if err := r.enter(where, links == 0); err != nil {
+		if err := r.enter(where, links == 0 && r.home == nil); err != nil {
 			return err
+		}
+		if links == 0 && !r.atHome() {
+			r.leave()
+			return r.failure(opOpenDir, where, errMoved)
 		}
 		r.base = base
 		if err := r.look(); err != nil {
@@ -46,6 +50,16 @@ func (r *replacement) find() error {
 		}
 		path = beside(where, target)
 	}
+}
+
+// atHome reports whether the directory is the one in which the lock was taken: another one's file has another lock. Where
+// directories cannot be told apart it counts as that.
+func (r *replacement) atHome() bool {
+	if r.home == nil {
+		return true
+	}
+	id, err := r.dir.ID()
+	return err != nil || id == *r.home
 }
 
 // enter opens the directory, after making it if it is missing.

@@ -31,7 +31,8 @@ var ErrUnchanged = errors.New("content unchanged")
 //   - one that matches filelock.ErrLost: the lock was lost while fn ran, which is looked for once more directly before the
 //     replacement. If it is lost between that look and the rename, or afterwards, the error comes as well and the content
 //     is in place.
-//   - an *[Error]: reading or replacing failed, as with [ReadFile] and [WriteFile].
+//   - an *[Error]: reading or replacing failed, as with [ReadFile] and [WriteFile]; or the directory was moved during the
+//     wait for the lock, and path leads to another one, whose lock we do not have.
 func Update(ctx context.Context, path string, mode fs.FileMode, fn func(old []byte, exists bool) ([]byte, error), opts ...Option) error {
 	r := replacement{sys: osSystem{}, opt: newOptions(opts), path: path, stated: mode}
 	if err := r.makeParent(); err != nil {
@@ -83,6 +84,9 @@ func (r *replacement) makeParent() error {
 	if err := r.enter(where, true); err != nil {
 		return err
 	}
+	if id, err := r.dir.ID(); err == nil {
+		r.home = &id
+	}
 	r.leave()
 	return nil
 }
@@ -114,7 +118,7 @@ func (r *replacement) old() (data []byte, exists bool, err error) {
 }
 
 func (r *replacement) oldReferent() ([]byte, bool, error) {
-	end := replacement{sys: r.sys, opt: r.opt, path: r.path}
+	end := replacement{sys: r.sys, opt: r.opt, path: r.path, home: r.home}
 	end.opt.follow = true
 	if err := end.find(); err != nil {
 		if sys.IsKind(err, sys.NotExist) {

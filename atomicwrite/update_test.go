@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -237,6 +238,50 @@ func TestUpdateLooksAtTheLockLast(t *testing.T) {
 	assert.Zero(t, m.count("replace"))
 	assert.Equal(t, oldContent, contentOf(t, path))
 	assert.Equal(t, []string{"file"}, names(t, filepath.Dir(path)))
+}
+
+// TestUpdateOfMovedDirectory: who waited for the lock in a directory that was moved meanwhile does not have that of the file
+// that has come into its place.
+func TestUpdateOfMovedDirectory(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open directory is not moved on Windows")
+	}
+	for name, replaced := range map[string]bool{"replaced": true, "missing": false} {
+		t.Run(name, func(t *testing.T) {
+			top := t.TempDir()
+			dir, moved := filepath.Join(top, "dir"), filepath.Join(top, "moved")
+			path := filepath.Join(dir, "file")
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			put(t, path, oldContent, 0o600)
+			holder, err := filelock.Acquire(t.Context(), path)
+			require.NoError(t, err)
+			move := sync.OnceFunc(func() {
+				assert.NoError(t, os.Rename(dir, moved))
+				if replaced {
+					assert.NoError(t, os.Mkdir(dir, 0o755))
+					put(t, path, "theirs", 0o600)
+				}
+				go holder.Release()
+			})
+			var s seen
+			err = Update(t.Context(), path, 0o600, s.returns(newContent, nil),
+				Locking(filelock.Wait(filelock.Forever), filelock.OnWait(func(filelock.Holder) { move() })))
+			var failed *Error
+			require.ErrorAs(t, err, &failed)
+			assert.False(t, failed.Replaced)
+			assert.Zero(t, s.calls)
+			assert.Equal(t, oldContent, contentOf(t, filepath.Join(moved, "file")))
+			assert.Equal(t, []string{"file"}, names(t, moved))
+			if replaced {
+				require.ErrorIs(t, err, errMoved)
+				assert.Equal(t, "theirs", contentOf(t, path))
+				assert.Equal(t, []string{"file"}, names(t, dir))
+			} else {
+				require.ErrorIs(t, err, fs.ErrNotExist)
+				assert.NoDirExists(t, dir)
+			}
+		})
+	}
 }
 
 func TestUpdateMakesParents(t *testing.T) {
