@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/holdfast-go/holdfast/atomicwrite"
+	"github.com/holdfast-go/holdfast/filelock"
 	"github.com/holdfast-go/holdfast/internal/child"
 )
 
@@ -48,16 +49,21 @@ func (v *editVerb) Run(c *call) error {
 	h := v.hold(c, v.File, os.Getpid())
 	defer h.stop()
 	mode, opts := v.options()
-	made := false
+	made, ran := false, false
 	err = atomicwrite.Update(h.ctx, v.File, mode, func(old []byte, exists bool) (next []byte, err error) {
+		ran = true
 		next, err = v.edited(c, cmd, old, exists)
 		made = err == nil
 		return next, err
 	}, append(opts, atomicwrite.Locking(h.options()...))...)
 	h.released(err)
 	var failed *atomicwrite.Error
-	if made && err != nil && !errors.As(err, &failed) {
+	var left *filelock.Error
+	switch {
+	case made && err != nil && !errors.As(err, &failed):
 		return &unreleased{v.File, err}
+	case ran && errors.As(err, &left): // it was not released, beside what err says first
+		c.say("%v", left)
 	}
 	return h.refused(err)
 }

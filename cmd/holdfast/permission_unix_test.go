@@ -160,3 +160,31 @@ func TestTemporaryFileLeft(t *testing.T) {
 		})
 	}
 }
+
+// TestLockLeft: a lock that cannot be removed is named, however the command ends.
+func TestLockLeft(t *testing.T) {
+	for script, want := range map[string]string{
+		"chmod 555 .; exit 3": "3",
+		"chmod 555 .":         "65",
+		"chmod 555 .; kill -TERM $PPID; exec sleep 60": "SIGTERM",
+		"chmod 555 .; echo x":                          "77",
+	} {
+		for _, verb := range []string{"edit", "write --lock"} {
+			t.Run(verb+" "+script, func(t *testing.T) {
+				dir, run := unprivileged(t)
+				plan := filepath.Join(dir, "plan")
+				require.NoError(t, os.WriteFile(plan, []byte("old\n"), 0o644))
+				said, end := run(append(strings.Fields(verb), "plan", "--", "/bin/sh", "-c", script)...)
+				assert.Equal(t, want, end)
+				assert.FileExists(t, plan+".lock")
+				assert.Equal(t, 1, strings.Count(said, "plan.lock: cannot remove the lock at release"), said)
+				for line := range strings.Lines(said) {
+					assert.True(t, strings.HasPrefix(line, "holdfast: "), line)
+				}
+				content, err := os.ReadFile(plan)
+				require.NoError(t, err)
+				assert.Equal(t, "old\n", string(content))
+			})
+		}
+	}
+}

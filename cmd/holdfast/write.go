@@ -48,9 +48,14 @@ func (v *writeVerb) Run(c *call) (err error) {
 		if lock == nil {
 			return
 		}
-		if released := lock.Release(); err == nil && released != nil {
+		var left *filelock.Error
+		switch released := lock.Release(); {
+		case released == nil:
+		case err == nil:
 			err = &unreleased{v.File, released}
-		} else {
+		case errors.As(released, &left):
+			c.say("%v", left)
+		default: // it was lost
 			err = errors.Join(err, released)
 		}
 	}()
