@@ -43,13 +43,10 @@ func (r *replacing) options() (fs.FileMode, []atomicwrite.Option) {
 // permit refuses a link that is not to be touched, and a directory that is missing: the package would make it. What names no
 // file the package refuses.
 func (r *replacing) permit(file string) error {
-	dir, name := filepath.Split(file)
-	if name == "" {
+	if _, name := filepath.Split(file); name == "" {
 		return nil
 	}
-	if dir == "" {
-		dir = "."
-	}
+	dir := directoryOf(file)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return &failure{exitCannotCreate, fmt.Sprintf("cannot write %s: there is no directory %s; make it first", file, dir)}
 	}
@@ -59,6 +56,13 @@ func (r *replacing) permit(file string) error {
 			"%s is a symbolic link: --symlink=follow writes where it leads, --symlink=replace puts a file in its place", file)}
 	}
 	return nil
+}
+
+func directoryOf(file string) string {
+	if dir, _ := filepath.Split(file); dir != "" {
+		return dir
+	}
+	return "."
 }
 
 // readable refuses what reading might wait for or never see the end of, such as a named pipe, also at the end of a link.

@@ -43,6 +43,7 @@ func (v *writeVerb) Run(c *call) (err error) {
 	if err := v.ready(c, nil); err != nil {
 		return err
 	}
+	home, _ := os.Stat(directoryOf(v.File))
 	var lock *filelock.Lock
 	defer func() {
 		if lock == nil {
@@ -61,6 +62,9 @@ func (v *writeVerb) Run(c *call) (err error) {
 	}()
 	if v.Lock && cmd != nil {
 		if lock, err = v.acquire(c, v.File); err != nil {
+			return err
+		}
+		if err := isStill(home, v.File); err != nil {
 			return err
 		}
 	}
@@ -85,7 +89,21 @@ func (v *writeVerb) Run(c *call) (err error) {
 	if err := v.ready(c, lock); err != nil {
 		return err
 	}
+	if lock != nil {
+		if err := isStill(home, v.File); err != nil {
+			return err
+		}
+	}
 	return w.Commit()
+}
+
+// isStill refuses a file whose directory is not the one that it was at the beginning: the lock may be the other one's.
+func isStill(home os.FileInfo, file string) error {
+	now, err := os.Stat(directoryOf(file))
+	if home == nil || err == nil && os.SameFile(home, now) {
+		return nil
+	}
+	return &failure{exitIO, directoryOf(file) + " was moved or replaced meanwhile, and the lock is perhaps not that of " + file + " any more; try again"}
 }
 
 // ready is what must hold before anything is begun, and again directly before the replacement.
