@@ -26,9 +26,9 @@ type ending struct {
 // ended.
 func (op *operation) watch(ctx context.Context) outcome {
 	op.watched = true
-	reaped := make(chan ending, 1)
+	reaped, child := make(chan ending, 1), op.child // which survivors may outlast op
 	go func() {
-		code, signal := op.child.reap()
+		code, signal := child.reap()
 		reaped <- ending{code, signal, op.sys.now()}
 	}()
 	silence, stop := op.watchIdle()
