@@ -38,7 +38,7 @@ type copyFile struct {
 
 const copiesVersion = 1
 
-func (c *copies) path(name string) string { return below(c.dir, name) }
+func (c *copies) path(name string) string { return sys.Below(c.dir, name) }
 
 // copy writes down what the files are. After an error there is no index.
 func (op *operation) copy() error {
@@ -123,7 +123,7 @@ func (op *operation) sweep(dir string) {
 		if _, no := strconv.ParseUint(name, 10, 16); shared && no != nil {
 			continue
 		}
-		if removed := op.sys.remove(below(dir, name), false); removed != nil && !sys.IsKind(removed, sys.NotExist) {
+		if removed := op.sys.remove(sys.Below(dir, name), false); removed != nil && !sys.IsKind(removed, sys.NotExist) {
 			err = removed
 		}
 	}
@@ -172,7 +172,7 @@ func (op *operation) findCopies() (all []found, err error) {
 		}
 	}
 	for _, dir := range dirs {
-		index := below(dir, indexName)
+		index := sys.Below(dir, indexName)
 		info, err := op.sys.lstat(index)
 		if err != nil && !sys.IsKind(err, sys.NotExist, sys.NotDirectory) {
 			return nil, &Error{"look for the index of copies", index, err}

@@ -1,10 +1,6 @@
 package pluginrun
 
-import (
-	"path/filepath"
-	"slices"
-	"strings"
-)
+import "github.com/holdfast-go/holdfast/internal/sys"
 
 // What lies in a profile. Node's plugin manager has the first two names too.
 const (
@@ -19,26 +15,12 @@ const (
 // place is one profile and the paths in it.
 type place struct{ dir string }
 
-func (p place) manifest() string         { return below(p.dir, manifest) }
-func (p place) file(name string) string  { return below(p.dir, name) }
-func (p place) own() string              { return below(p.dir, ownDir) }
-func (p place) record() string           { return below(p.own(), recordName) }
-func (p place) copies() string           { return below(p.own(), copiesName) }
-func (p place) copiesOf(t string) string { return below(p.copies(), t) }
-func (p place) logs() string             { return below(p.own(), logsName) }
-func (p place) log(name string) string   { return below(p.logs(), name) }
-func (p place) aside(name string) string { return below(p.own(), copiesName+"-"+name) }
-
-// below is the path of a name in a directory. What ".." behind a link means, the system says and not the text.
-func below(dir, name string) string {
-	if !climbs(dir) {
-		return filepath.Join(dir, name)
-	}
-	const separator = string(filepath.Separator)
-	return strings.TrimSuffix(dir, separator) + separator + filepath.Clean(name)
-}
-
-// climbs reports whether a path has a "..".
-func climbs(path string) bool {
-	return slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..")
-}
+func (p place) manifest() string         { return sys.Below(p.dir, manifest) }
+func (p place) file(name string) string  { return sys.Below(p.dir, name) }
+func (p place) own() string              { return sys.Below(p.dir, ownDir) }
+func (p place) record() string           { return sys.Below(p.own(), recordName) }
+func (p place) copies() string           { return sys.Below(p.own(), copiesName) }
+func (p place) copiesOf(t string) string { return sys.Below(p.copies(), t) }
+func (p place) logs() string             { return sys.Below(p.own(), logsName) }
+func (p place) log(name string) string   { return sys.Below(p.logs(), name) }
+func (p place) aside(name string) string { return sys.Below(p.own(), copiesName+"-"+name) }

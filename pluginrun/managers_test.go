@@ -93,7 +93,7 @@ func (m manager) processes() (pids []int) {
 	return pids
 }
 
-// endAll ends what a failed test has left running.
+// endAll ends what a failed test has left running, until a look finds nothing; it sleeps between two looks only.
 func (m manager) endAll() {
 	for end := time.Now().Add(longest); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		left := m.processes()

@@ -192,7 +192,7 @@ func TestRecordOfAKilledProcessForNode(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("running %d", pid), nodeSays(t, dir))
 	gate.let(1)
 	gone := func() bool { return syscall.Kill(-pid, 0) != nil }
-	for end := time.Now().Add(10 * time.Second); !gone() && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); !gone() && time.Now().Before(end); time.Sleep(5 * time.Millisecond) { // between two looks
 	}
 	if gone() { // else nobody here reaps orphans: Node takes them for running
 		assert.Equal(t, fmt.Sprintf("stopped %d", pid), nodeSays(t, dir))

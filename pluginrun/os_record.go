@@ -129,5 +129,5 @@ func (s osSystem) removeRecord(dir string, id recordID) error {
 	if r.info.ID != id.file || string(r.data) != id.data {
 		return errOther
 	}
-	return s.remove(below(dir, recordName), false)
+	return s.remove(sys.Below(dir, recordName), false)
 }

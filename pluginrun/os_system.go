@@ -59,7 +59,7 @@ func (osSystem) lookPath(program string, env []string) (string, error) {
 		if !filepath.IsAbs(dir) { // what is found by where we happen to be is not run
 			continue
 		}
-		path, err := exec.LookPath(below(dir, program))
+		path, err := exec.LookPath(sys.Below(dir, program))
 		if err == nil {
 			return path, nil
 		}
@@ -72,7 +72,7 @@ func (osSystem) lookPath(program string, env []string) (string, error) {
 
 // fromHere makes a path absolute; ".." in it stays.
 func fromHere(path string) (string, error) {
-	if climbs(path) {
+	if sys.Climbs(path) {
 		return sys.Absolute(path)
 	}
 	return filepath.Abs(path)
@@ -81,7 +81,7 @@ func fromHere(path string) (string, error) {
 // absolute is where dir is, whatever our working directory becomes. What a ".." behind a link means, the system says and not
 // the text.
 func (osSystem) absolute(dir string) (string, error) {
-	if !climbs(dir) {
+	if !sys.Climbs(dir) {
 		return filepath.Abs(dir)
 	}
 	if !filepath.IsAbs(dir) && filepath.VolumeName(dir) == "" && !os.IsPathSeparator(dir[0]) {

@@ -163,7 +163,7 @@ func (op *operation) within() bool {
 			if !ours || !isToken(token) {
 				continue
 			}
-			_, err := op.sys.lstat(below(op.place.copiesOf(token), indexName))
+			_, err := op.sys.lstat(sys.Below(op.place.copiesOf(token), indexName))
 			if !sys.IsKind(err, sys.NotExist, sys.NotDirectory) {
 				return true
 			}

@@ -122,7 +122,7 @@ func (op *operation) finishRestoreFrom(dir string) error {
 
 // readIndex returns the copies in dir: nil if they were set aside.
 func (op *operation) readIndex(dir string) (*copies, error) {
-	index := below(dir, indexName)
+	index := sys.Below(dir, indexName)
 	data, err := op.sys.readFile(index)
 	if sys.IsKind(err, sys.NotExist) {
 		return nil, nil

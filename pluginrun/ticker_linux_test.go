@@ -59,7 +59,7 @@ func childTick(args []string) error {
 		return err
 	}
 	fmt.Fprintln(f, os.Getpid())
-	for end := time.Now().Add(longestTicker); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(longestTicker); time.Now().Before(end); time.Sleep(10 * time.Millisecond) { // the workload
 		if _, err := os.Lstat("end"); err == nil {
 			break
 		}

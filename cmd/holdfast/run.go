@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast/filelock"
 	"github.com/holdfast-go/holdfast/internal/child"
+	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/pluginrun"
 )
 
@@ -64,7 +62,7 @@ func (v *runVerb) Run(c *call) error {
 	if _, err := lookUp(v.Command); err != nil {
 		return err
 	}
-	h := v.hold(c, manifestIn(v.Dir), os.Getpid())
+	h := v.hold(c, sys.Below(v.Dir, "package.json"), os.Getpid())
 	defer h.stop()
 	r := &profileRun{c: c, dir: v.Dir, name: v.Command[0], attached: v.attached(), leftoverWait: time.Duration(v.LeftoverWait)}
 	defer r.stop()
@@ -79,15 +77,6 @@ func (v *runVerb) Run(c *call) error {
 	end := r.ended(result)
 	h.released(err)
 	return r.becameOf(result, end, h.refused(err))
-}
-
-// manifestIn is the name of a profile's manifest. A ".." stays: behind a link the system says what it means, and not the text.
-func manifestIn(dir string) string {
-	const name = "package.json"
-	if !slices.Contains(strings.Split(filepath.ToSlash(dir), "/"), "..") {
-		return filepath.Join(dir, name)
-	}
-	return strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator) + name
 }
 
 // runPatience is how long a message waits for its reader where something has to end whoever does not read: a run, and a CMD

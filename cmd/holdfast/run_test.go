@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,14 +21,4 @@ func TestEndNotSeen(t *testing.T) {
 	assert.Equal(t, exitNotStarted, own.code)
 	assert.Equal(t, "how pnpm ended could not be found out; restored package.json in profile; its output is in x.log", own.text)
 	assert.Empty(t, said.String())
-}
-
-// What is waited for is the profile that was named, and no other.
-func TestManifestIn(t *testing.T) {
-	for dir, want := range map[string]string{
-		".": "package.json", "p/": "p/package.json", "./p": "p/package.json", "/": "/package.json", "..": "../package.json",
-		"link/../p": "link/../p/package.json", "link/../p/": "link/../p/package.json",
-	} {
-		assert.Equal(t, filepath.FromSlash(want), manifestIn(filepath.FromSlash(dir)))
-	}
 }

@@ -138,7 +138,7 @@ func toolBlock(args []string) error {
 	if err := ready(args[0]); err != nil {
 		return err
 	}
-	time.Sleep(patience)
+	time.Sleep(patience) // a signal ends it: that it lasts is the subject
 	return fmt.Errorf("no signal came")
 }
 
@@ -187,7 +187,7 @@ func toolTemps(args []string) error {
 	})
 }
 
-// eventually waits until look says yes.
+// eventually waits until look says yes; it sleeps between two looks only.
 func eventually(look func() (found string, yes bool)) error {
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		found, yes := look()

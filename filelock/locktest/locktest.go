@@ -22,6 +22,8 @@
 //			t.Run(k.Name, func(t *testing.T) { locktest.Run(t, k) })
 //		}
 //	}
+//
+// It is a part of tests, so that, other than the packages that it tests, it calls the operating system wherever it needs to.
 package locktest
 
 import (

@@ -48,7 +48,7 @@ func opening(t *testing.T, c *Child) (opened chan error) {
 	require.NoError(t, err)
 	opened = make(chan error, 1)
 	go func() { opened <- c.Open() }()
-	for unread := 0; unread == 0; time.Sleep(time.Millisecond) {
+	for unread := 0; unread == 0; time.Sleep(time.Millisecond) { // between two looks
 		require.NoError(t, line.Control(func(fd uintptr) { unread, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }))
 		require.NoError(t, err)
 	}
